@@ -64,6 +64,8 @@ export {
   draftApproval,
   listPendingApprovals,
   type ApprovalOptions,
+  type AskedCall,
+  type FindAdvised,
   type PendingApproval,
 } from '../log/policy/approve.js';
 export { type FoundCall, type KnownCall } from '../log/policy/known-answer.js';

@@ -5,7 +5,7 @@ import type { Adviser, AdviserAnswer } from '../../src/gate/advisers/adviser.js'
 import type { GateCall } from '../../src/gate/gate.js';
 import { memoryPlace } from '../agent/support.js';
 import { sha256Digest } from '../../src/base/value/digest.js';
-import { openGate } from './support.js';
+import { openGate, reopen } from './support.js';
 
 const READ: GateCall = { ref: 'c1', tool: 'fs.read', params: { path: '/x' } };
 const BOUNDS = { meterCaps: { calls: 10 } };
@@ -112,7 +112,8 @@ describe('an adviser', () => {
     const advisers = [says({ effect: 'ask', approvers: ['human:olga'] })];
     const { gate } = await openGate(place, BOUNDS, { advisers });
     const { authorization } = await gate.decide(READ);
-    const waiting = { eventId: authorization, status: 'waiting', need: { approvers: [], count: 1 } };
+    const need = { approvers: ['human:olga'], count: 1 };
+    const waiting = { eventId: authorization, status: 'waiting', need };
     expect(await gate.ledger.requests()).toMatchObject([{ ...waiting, approvals: [] }]);
     await gate.ledger.approve(authorization, { principalId: 'human:eve' });
     expect(await gate.ledger.requests()).toMatchObject([
@@ -121,9 +122,28 @@ describe('an adviser', () => {
     await gate.ledger.reject(authorization, { principalId: 'human:olga' });
     expect(await gate.ledger.requests()).toMatchObject([{ status: 'rejected' }]);
     await gate.ledger.approve(authorization, { principalId: 'human:olga' });
+    expect(await gate.ledger.requests()).toMatchObject([
+      { status: 'approved', need: undefined, approvals: [{ principalId: 'human:olga' }] },
+    ]);
     expect((await gate.decide(READ)).effect).toBe('allow');
     expect(await gate.ledger.requests()).toEqual([]);
     expect(await place.verdict()).toBe('ok');
+  });
+
+  it('that asked elsewhere, whom nobody knows, leaves a request waiting until it is asked again', async () => {
+    const place = memoryPlace();
+    const advisers = [says({ effect: 'ask', approvers: ['human:omar'] })];
+    const { gate } = await openGate(place, BOUNDS, { advisers });
+    const { authorization } = await gate.decide(READ);
+    await gate.ledger.approve(authorization, { principalId: 'human:olga' });
+    expect(await gate.ledger.requests()).toMatchObject([
+      { status: 'waiting', need: { approvers: ['human:omar'] } },
+    ]);
+    await gate.close();
+    const other = await reopen(place, { advisers });
+    await other.ledger.approve(authorization, { principalId: 'human:omar' });
+    expect(await other.ledger.requests()).toMatchObject([{ status: 'waiting', need: { approvers: [] } }]);
+    expect((await other.decide(READ)).effect).toBe('allow');
   });
 
   it('cannot change the parameters of the caller', async () => {

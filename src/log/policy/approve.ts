@@ -15,6 +15,7 @@ import { type Action, type Amounts, type Grant, grantChain } from '../../rules/b
 import { callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type ApprovalNeed, chooseApprovals, findNeed, findReject } from './choose-approvals.js';
+import { type Advice, withAdvisedRule } from './evaluator.js';
 import { OptionReader } from './option-problems.js';
 import { isUsedUp } from '../../rules/verify/event-index.js';
 
@@ -55,12 +56,29 @@ export interface PendingApproval {
   readonly approvals: readonly { readonly eventId: string; readonly principalId: string }[];
 }
 
-/** The requests for approval, in ledger order. Over an index, load `links.awaiting` first. */
-export function listPendingApprovals(state: VerifyState, now: string): PendingApproval[] {
+/** The rule that an adviser added for a call; undefined where none is known. */
+export type FindAdvised = (call: AskedCall) => Advice['approval'];
+
+/** A call that was asked for. `paramsDigest` as text, `sha-256:…`. */
+export interface AskedCall {
+  readonly principalId: string;
+  readonly toolName: string;
+  readonly paramsDigest: string;
+}
+
+/**
+ * The requests for approval, in ledger order. Over an index, load `links.awaiting` first.
+ * @param findAdvised - The rules of advisers, which no record has. Default: none is known, and what an adviser asked for stays `waiting`.
+ */
+export function listPendingApprovals(
+  state: VerifyState,
+  now: string,
+  findAdvised: FindAdvised = () => undefined,
+): PendingApproval[] {
   return [...state.links.awaiting.values()]
     .flatMap((request) => {
       const grant = state.links.grants.at(request.grant);
-      return grant === undefined ? [] : [describe(state, request, grant, now)];
+      return grant === undefined ? [] : [describe(state, request, grant, now, findAdvised)];
     })
     .sort((a, b) => a.seq - b.seq);
 }
@@ -68,10 +86,13 @@ export function listPendingApprovals(state: VerifyState, now: string): PendingAp
 function describe(
   state: VerifyState,
   request: RequestedApproval,
-  grant: Grant,
+  own: Grant,
   now: string,
+  findAdvised: FindAdvised,
 ): PendingApproval {
   const { place, principalId, occurredAt, toolName, params, reservation } = request;
+  const advised = findAdvised({ principalId, toolName, paramsDigest: params });
+  const grant = withAdvisedRule(own, toolName, advised);
   const action = toAction({ ...request, grant }, now);
   const { ids, approved } = chooseApprovals(state, action, undefined, []);
   const chosen = ids.flatMap((id) => state.links.approvals.get(fromDigestText(id)) ?? []);

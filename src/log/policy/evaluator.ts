@@ -206,7 +206,11 @@ export class GrantEvaluator implements PolicyEvaluator {
     const hold = heldGrants(this.#state);
     let denied: AuthorizationDecision | undefined;
     for (const grant of grants) {
-      const answer = this.#decide(request, event, withRule(hold(grant), request));
+      const answer = this.#decide(
+        request,
+        event,
+        withAdvisedRule(hold(grant), request.toolName, request.advice?.approval),
+      );
       if (answer.decision === 'allow') return answer;
       if (denied === undefined || isNearer(answer, denied)) denied = answer;
     }
@@ -317,9 +321,9 @@ function isNearer(one: AuthorizationDecision, other: AuthorizationDecision): boo
 }
 
 /** The grant with the rule of approval that advice adds. */
-function withRule(grant: Grant, { advice, toolName }: AuthorizationRequest): Grant {
-  if (advice?.approval === undefined) return grant;
-  const { approvers, count = 1 } = advice.approval;
+export function withAdvisedRule(grant: Grant, toolName: string, advised: Advice['approval']): Grant {
+  if (advised === undefined) return grant;
+  const { approvers, count = 1 } = advised;
   const rule = makeApprovalRule({ tools: [toolName], approvers, count } as ApprovalRule);
   return { ...grant, approvals: [...grant.approvals, rule] };
 }
