@@ -4,6 +4,7 @@
  *     lock → catch up with other writers → judge, sign, chain → append if → save the state → unlock → notify
  */
 
+import { type Clock, systemClock, type Timer } from '../../base/clock.js';
 import { NorthrootError } from '../../base/error.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
@@ -57,10 +58,11 @@ const REFUSALS = new Set([
 /** The queue of appends; see the head of this file. */
 export class GroupCommit {
   readonly #parts: GroupParts;
+  readonly #clock: Clock;
   #queue: Job[] = [];
   #running: Promise<void> | undefined;
   /** Set while jobs that may wait do. */
-  #patience: NodeJS.Timeout | undefined;
+  #patience: Timer | undefined;
   #isPatienceOver = false;
   #isClosing = false;
   #failure: NorthrootError | undefined;
@@ -72,6 +74,7 @@ export class GroupCommit {
 
   constructor(parts: GroupParts) {
     this.#parts = parts;
+    this.#clock = parts.options.clock ?? systemClock;
   }
 
   /** @throws what keeps the ledger from accepting requests */
@@ -126,7 +129,7 @@ export class GroupCommit {
     if (this.#queue.length === 0) return;
     if (this.#isUrgent) this.#running ??= this.#commitAll();
     else
-      this.#patience ??= setTimeout(() => {
+      this.#patience ??= this.#clock.setTimeout(() => {
         this.#isPatienceOver = true;
         this.#running ??= this.#commitAll();
       }, PATIENCE_MS);
@@ -154,7 +157,7 @@ export class GroupCommit {
       this.#queue = this.#queue.filter(mayWait);
       return looks;
     }
-    clearTimeout(this.#patience);
+    this.#clock.clear(this.#patience);
     this.#patience = undefined;
     this.#isPatienceOver = false;
     return this.#queue.splice(0, MAX_GROUP_RECORDS);
@@ -219,9 +222,9 @@ export class GroupCommit {
   /** Makes the lines of a group; the rest goes back to the queue. */
   async #fill(group: Group, jobs: Job[]): Promise<void> {
     const { timer, locks } = this.#parts;
-    const end = performance.now() + locks.groupMs;
+    const end = this.#clock.ticks() + locks.groupMs;
     for (const [index, job] of jobs.entries()) {
-      const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && performance.now() > end);
+      const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && this.#clock.ticks() > end);
       if (isFull || group.isAhead) {
         this.#queue.unshift(...jobs.splice(index));
         return;

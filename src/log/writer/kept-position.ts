@@ -6,6 +6,7 @@
  */
 
 import { printable } from '../../base/bytes/printable.js';
+import { type Clock, systemClock } from '../../base/clock.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
 import { type FileSystem, nodeFileSystem, placeFile, readSmallFile } from '../fs/file-system.js';
@@ -33,6 +34,7 @@ export class PositionKeeper {
   /** Whether the user chose the place. */
   readonly #isNamed: boolean;
   readonly #fileSystem: FileSystem;
+  readonly #clock: Clock;
   readonly #onNotice: OpeningOptions['onNotice'];
   #path: string | undefined;
   #ledgerId = '';
@@ -48,6 +50,7 @@ export class PositionKeeper {
     this.#place = place;
     this.#isNamed = isNamed;
     this.#fileSystem = options.fileSystem ?? nodeFileSystem;
+    this.#clock = options.clock ?? systemClock;
     this.#onNotice = options.onNotice;
   }
 
@@ -138,10 +141,10 @@ export class PositionKeeper {
     try {
       for (let done = 0; done < line.length;) done += await file.write(line.subarray(done));
       this.#bytes = await file.size();
-      this.#isUnsynced = performance.now() - this.#syncedAt < SYNC_MS;
+      this.#isUnsynced = this.#clock.ticks() - this.#syncedAt < SYNC_MS;
       if (this.#isUnsynced) return;
       await file.datasync();
-      this.#syncedAt = performance.now();
+      this.#syncedAt = this.#clock.ticks();
     } finally {
       await file.close();
     }
