@@ -4,6 +4,7 @@
  * process, or this one after it died, gives the same answer, and can settle the call.
  */
 
+import type { Timer } from '../base/clock.js';
 import { printable } from '../base/bytes/printable.js';
 import { defined } from '../base/defined.js';
 import { joinSignals } from '../base/deadline.js';
@@ -297,7 +298,7 @@ export class Gate {
   /** Begun calls of others that are not a gate's to settle, `sha-256:…`. */
   readonly #leftAlone = new Set<string>();
   readonly #closing = new AbortController();
-  #sweeper: NodeJS.Timeout | undefined;
+  #sweeper: Timer | undefined;
 
   /** @throws TypeError, RangeError naming the malformed option */
   constructor(ledger: LiveLedger, options: GateOptions = {}) {
@@ -465,7 +466,7 @@ export class Gate {
    * unknown, and others' as `settleAfterMs` says. Done every 30 seconds by itself.
    */
   async sweep(options: AskOptions = {}): Promise<AbandonedOpen> {
-    for (const kept of this.#open.listEnded(performance.now())) {
+    for (const kept of this.#open.listEnded(this.ledger.clock.ticks())) {
       if (kept.start === undefined) this.#forget(kept);
       else this.#tell(kept, await this.#end(kept, options));
     }
@@ -475,7 +476,7 @@ export class Gate {
 
   /** Waits for what is being decided, and closes the ledger. Open calls stay open: another gate can settle them. */
   async close(): Promise<void> {
-    clearInterval(this.#sweeper);
+    this.ledger.clock.clear(this.#sweeper);
     this.#closing.abort(new NorthrootError('GATE_CLOSED', 'the gate was closed'));
     await Promise.allSettled([...this.#deciding.values()].map(({ answer }) => answer));
     await this.ledger.close();
@@ -737,7 +738,7 @@ export class Gate {
       intentDigest,
       reserved,
       // What was not begun is released by the ledger; it may still be reported.
-      keptUntil: performance.now() + ttlMs + (start === undefined ? LATE_MS : 0),
+      keptUntil: this.ledger.clock.ticks() + ttlMs + (start === undefined ? LATE_MS : 0),
     };
     this.#open.set(kept);
     this.#sweepInTime();
@@ -749,14 +750,17 @@ export class Gate {
     const { settleAfterMs = SWEEP_MS } = this.#options;
     // What cannot be swept now can be next time.
     const sweep = (): void => void this.sweep().catch(() => undefined);
-    this.#sweeper = setInterval(sweep, Math.min(SWEEP_MS, Math.max(MIN_SWEEP_MS, settleAfterMs)));
+    this.#sweeper = this.ledger.clock.setInterval(
+      sweep,
+      Math.min(SWEEP_MS, Math.max(MIN_SWEEP_MS, settleAfterMs)),
+    );
     this.#sweeper.unref();
   }
 
   #forget({ principal, requestKey }: KeptCall): void {
     this.#open.delete(principal, requestKey);
     if (this.#open.size > 0 || this.#settlesOthers) return;
-    clearInterval(this.#sweeper);
+    this.ledger.clock.clear(this.#sweeper);
     this.#sweeper = undefined;
   }
 

@@ -3,6 +3,7 @@
  * record, other processes' included; nothing comes between a decision and its record.
  */
 
+import { type Clock, presentTime, systemClock, type Timer } from '../../base/clock.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { Signer } from '../../format/signature/signer.js';
@@ -74,7 +75,7 @@ export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stop
   readonly prices?: CallPricing | undefined;
   /** How much `LEDGER.contents` may hold, in bytes; each file counts for at least 4,096. Default 1 GiB. */
   readonly maxContentsBytes?: number | undefined;
-  /** The clock for durations, in milliseconds. Default: `performance.now`, which is monotonic. */
+  /** The clock for durations, in milliseconds. Default: that of `clock`, which is monotonic. */
   readonly ticks?: (() => number) | undefined;
 }
 
@@ -258,7 +259,7 @@ export class LiveLedger {
   /** Requests of more than one step, which closing waits for. */
   readonly #asked = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
-  #stopWatch: NodeJS.Timeout | undefined;
+  #stopWatch: Timer | undefined;
 
   private constructor(
     ledger: Ledger,
@@ -351,6 +352,11 @@ export class LiveLedger {
   /** The present, by the ledger's clock: a timestamp of SPEC §2. */
   now(): string {
     return this.#now();
+  }
+
+  /** What its timers, and those of a gate over it, go by. */
+  get clock(): Clock {
+    return this.#options.clock ?? systemClock;
   }
 
   /** Records known to be on disk. */
@@ -550,7 +556,7 @@ export class LiveLedger {
         ledger: this.#ledger,
         prices: this.#options.prices,
         now: () => this.#now(),
-        ticks: this.#options.ticks ?? (() => performance.now()),
+        ticks: this.#options.ticks ?? (() => this.clock.ticks()),
       },
       { toolName, params, run, options },
     );
@@ -668,7 +674,7 @@ export class LiveLedger {
       const all: readonly Stoppable[] = [...this.#guards, ...this.#watched];
       const running = all.filter((each) => each.running !== undefined);
       if (all.length === 0) {
-        clearInterval(this.#stopWatch);
+        this.clock.clear(this.#stopWatch);
         this.#stopWatch = undefined;
       }
       if (running.length === 0) return;
@@ -683,7 +689,7 @@ export class LiveLedger {
         met.abort(new NorthrootError('GRANT_REVOKED', `stopped by ${stop.eventId}`));
       }
     };
-    this.#stopWatch = setInterval(() => void look(), STOP_POLL_MS);
+    this.#stopWatch = this.clock.setInterval(() => void look(), STOP_POLL_MS);
     this.#stopWatch.unref();
   }
 
@@ -756,10 +762,10 @@ export class LiveLedger {
     if (!(graceMs >= 0 && graceMs < 2 ** 31)) throw new RangeError('graceMs must be at least 0');
     this.#closing ??= this.#giveUp();
     if (signal === undefined) return this.#closing;
-    let timer: NodeJS.Timeout | undefined;
+    let timer: Timer | undefined;
     const abort = (): void => {
       for (const guard of this.#guards) guard.abort(signal.reason);
-      timer = setTimeout(() => {
+      timer = this.clock.setTimeout(() => {
         for (const guard of this.#guards) guard.leave();
       }, graceMs);
     };
@@ -768,7 +774,7 @@ export class LiveLedger {
     try {
       await this.#closing;
     } finally {
-      clearTimeout(timer);
+      this.clock.clear(timer);
       signal.removeEventListener('abort', abort);
     }
   }
@@ -780,7 +786,7 @@ export class LiveLedger {
   async #giveUp(): Promise<void> {
     await Promise.all([...this.#guards].map((guard) => guard.ended));
     await Promise.allSettled(this.#asked);
-    clearInterval(this.#stopWatch);
+    this.clock.clear(this.#stopWatch);
     await Promise.all([...this.#handles].map((handle) => handle.close()));
     await this.#ledger.close();
   }
@@ -817,13 +823,13 @@ export class LiveLedger {
 
   #toHow<T extends Pick<AuthorizeOptions, 'signal' | 'waitMs' | 'onApprovalNeeded'>>(
     how: T,
-  ): T & Pick<AuthorizeOptions, 'now' | 'honourImported' | 'policy'> {
+  ): T & Pick<AuthorizeOptions, 'now' | 'clock' | 'honourImported' | 'policy'> {
     const { policy, honourImported } = this.#options;
-    return { now: () => this.#now(), ...how, honourImported, ...defined({ policy }) };
+    return { now: () => this.#now(), clock: this.clock, ...how, honourImported, ...defined({ policy }) };
   }
 
   #now(): string {
-    return this.#options.now?.() ?? new Date().toISOString();
+    return this.#options.now?.() ?? presentTime(this.clock);
   }
 
   #assertOpen(): void {

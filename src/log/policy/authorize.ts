@@ -1,6 +1,6 @@
 /** Evaluates a policy and records its decision in one step under the writer's lock, so that no other writer can spend in between. */
 
-import { setTimeout } from 'node:timers/promises';
+import { type Clock, presentTime, sleep, systemClock } from '../../base/clock.js';
 import { formatDigest, fromDigestText } from '../../base/value/digest.js';
 import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
 import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
@@ -115,7 +115,8 @@ export async function authorizeAndStart(
   ledger: Ledger,
   request: ActionRequest,
   start: ActionStart,
-  options: Omit<AuthorizeOptions, keyof LedgerOptions> & Pick<AuthorizeOptions, 'now' | 'signal'> = {},
+  options: Omit<AuthorizeOptions, keyof LedgerOptions> &
+    Pick<AuthorizeOptions, 'now' | 'clock' | 'signal'> = {},
 ): Promise<BegunDecision> {
   return decideOrWait(ledger, request, { ...options, start });
 }
@@ -133,15 +134,15 @@ async function decideOrWait(
   request: ActionRequest,
   options: DecidingOptions,
 ): Promise<BegunDecision> {
-  const { waitMs = 0, onApprovalNeeded, signal } = options;
+  const { waitMs = 0, onApprovalNeeded, signal, clock = systemClock } = options;
   if (!(waitMs >= 0 && waitMs <= MAX_WAIT_MS))
     throw new RangeError(`waitMs: expected milliseconds, at most ${MAX_WAIT_MS}`);
   const decision = await decideAction(ledger, request, options);
   if (decision.decisionCode !== APPROVAL_REQUIRED || waitMs === 0) return decision;
   onApprovalNeeded?.(decision);
-  const until = performance.now() + waitMs;
-  for (let left = waitMs; left > 0; left = until - performance.now()) {
-    await pause(Math.min(POLL_MS, left), signal);
+  const until = clock.ticks() + waitMs;
+  for (let left = waitMs; left > 0; left = until - clock.ticks()) {
+    await pause(clock, Math.min(POLL_MS, left), signal);
     const look = (state: VerifyState): 'open' | 'decide' | AuthorizationDecision =>
       lookAgain(state, request, decision, options);
     const seen = await ledger.inspect((_, deciding) => look(deciding), { signal });
@@ -154,8 +155,8 @@ async function decideOrWait(
 }
 
 /** @throws the signal's reason */
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await setTimeout(ms, undefined, { ...(signal && { signal }) }).catch(() => undefined);
+async function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(clock, ms, signal);
   signal?.throwIfAborted();
 }
 
@@ -164,11 +165,11 @@ function lookAgain(
   state: VerifyState,
   request: ActionRequest,
   asked: RecordedDecision,
-  { policy, now: clock, honourImported }: AuthorizeOptions,
+  { policy, now: readClock, clock, honourImported }: AuthorizeOptions,
 ): 'open' | 'decide' | AuthorizationDecision {
   const { ttlMs, ...rest } = request;
   void ttlMs;
-  const now = rest.now ?? clock?.() ?? new Date().toISOString();
+  const now = rest.now ?? readClock?.() ?? presentTime(clock);
   const evaluator = policy?.(state) ?? new GrantEvaluator(state, { honourImported });
   const evaluated = evaluator.evaluate({ ...rest, now });
   if (evaluated.decisionCode !== APPROVAL_REQUIRED) return 'decide';
@@ -194,11 +195,11 @@ export const APPROVAL_REJECTED = 'APPROVAL_REJECTED';
 async function decideAction(
   ledger: Ledger,
   request: ActionRequest,
-  { policy, now: clock, signal, honourImported, start }: DecidingOptions,
+  { policy, now: told, clock, signal, honourImported, start }: DecidingOptions,
 ): Promise<BegunDecision> {
   const { ttlMs, ...asked } = request;
   assertTtl(ttlMs, asked.expiresAt);
-  const readClock = (): string => asked.now ?? clock?.() ?? new Date().toISOString();
+  const readClock = (): string => asked.now ?? told?.() ?? presentTime(clock);
   let decision: AuthorizationDecision | undefined;
   let end: string | undefined;
   const makeEvent = (state: VerifyState): Entry => {

@@ -1,5 +1,6 @@
 /** One request for approval with all that its approver has to know (SPEC §3.6, §8 rule 15): as data; commands put it into words. */
 
+import { presentTime } from '../../base/clock.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
@@ -120,7 +121,7 @@ export async function readRequest(
   options: ReadRequestOptions = {},
 ): Promise<RequestView> {
   checkOptions('readRequest', options, { now: 'string', honourImported: 'array' });
-  const { now = new Date().toISOString(), honourImported } = options;
+  const { now = presentTime(), honourImported } = options;
   if (!isTimestamp(now)) throw new RangeError('readRequest: now: expected a timestamp');
   const view = typeof ledger === 'string' ? new LedgerView(ledger) : ledger;
   const { event, eventId } = await view.findRecord(wanted);

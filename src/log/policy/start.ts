@@ -1,6 +1,7 @@
 /** Claims an authorization before work begins (SPEC §3.8). */
 
 import { randomBytes } from 'node:crypto';
+import { presentTime } from '../../base/clock.js';
 import { type Digest, formatDigest, parseDigest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { toRational } from '../../base/value/quantity.js';
@@ -91,7 +92,7 @@ export class StartMaker {
   }
 }
 
-function readClock(now: StartRequest['now'] = () => new Date().toISOString()): string {
+function readClock(now: StartRequest['now'] = () => presentTime()): string {
   return typeof now === 'string' ? now : now();
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { join } from 'node:path';
+import { presentTime } from '../../base/clock.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
@@ -183,7 +184,7 @@ export class LedgerView {
   async readStatus(options: StatusOptions = {}): Promise<LedgerStatus> {
     checkOptions('LedgerView.readStatus', options, STATUS_OPTIONS);
     const { trust, signal } = this.#options;
-    const { now = new Date().toISOString(), checkpoints = [], onProgress } = options;
+    const { now = presentTime(), checkpoints = [], onProgress } = options;
     const read = async (): Promise<LedgerStatus> =>
       readLedgerStatus(await this.#open(), { ...options, now, trust, signal });
     if (checkpoints.length > 0 || !isTimestamp(now)) return read();

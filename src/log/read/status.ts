@@ -3,6 +3,7 @@
  * not listed.
  */
 
+import { presentTime } from '../../base/clock.js';
 import { defined } from '../../base/defined.js';
 import { checkOptions } from '../../base/options.js';
 import { toRational } from '../../base/value/quantity.js';
@@ -87,7 +88,7 @@ export async function readLedgerStatus(
     onProgress: 'function',
     signal: 'signal',
   });
-  const { now = new Date().toISOString() } = options;
+  const { now = presentTime() } = options;
   const source = await openVerifiable('readLedgerStatus', ledger);
   let period: readonly [unknown, unknown] | undefined;
   const result = await runVerification(source, {

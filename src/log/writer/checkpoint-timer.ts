@@ -1,5 +1,6 @@
 /** Schedules checkpoints, with a timer for those due by time alone. */
 
+import { type Clock, systemClock, type Timer } from '../../base/clock.js';
 import { NorthrootError } from '../../base/error.js';
 import { type ChainTip, type CheckpointSchedule, timeToCheckpoint } from './checkpoint.js';
 import { nowOf, type OpeningOptions } from './options.js';
@@ -13,13 +14,15 @@ export class CheckpointTimer {
   readonly #options: OpeningOptions;
   readonly #running: RunningVerification;
   readonly #onDue: () => void;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #timer: Timer | undefined;
   /** Set when a due checkpoint failed. */
   #isStopped = false;
 
   /** @param onDue - Called when a checkpoint is due by time */
   constructor(options: OpeningOptions, running: RunningVerification, onDue: () => void) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
     this.#running = running;
     this.#onDue = onDue;
   }
@@ -57,13 +60,13 @@ export class CheckpointTimer {
       if (wait > MAX_TIMER_MS) this.set();
       else this.#onDue();
     };
-    this.#timer = setTimeout(ring, Math.min(wait, MAX_TIMER_MS));
+    this.#timer = this.#clock.setTimeout(ring, Math.min(wait, MAX_TIMER_MS));
     // A timer MUST NOT keep the process alive: the ledger is closed at the end of its input.
     this.#timer.unref();
   }
 
   clear(): void {
-    clearTimeout(this.#timer);
+    this.#clock.clear(this.#timer);
   }
 
   /**

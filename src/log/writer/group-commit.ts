@@ -5,6 +5,7 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Clock, systemClock, type Timer } from '../../base/clock.js';
 import { NorthrootError } from '../../base/error.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
@@ -60,10 +61,11 @@ const PASSING = new Set(['LEDGER_LOCKED', 'LOCK_UNAVAILABLE', 'STORE_UNREACHABLE
 /** The queue of appends; see the head of this file. */
 export class GroupCommit {
   readonly #parts: GroupParts;
+  readonly #clock: Clock;
   #queue: Job[] = [];
   #running: Promise<void> | undefined;
   /** Set while jobs that may wait do. */
-  #patience: NodeJS.Timeout | undefined;
+  #patience: Timer | undefined;
   #isPatienceOver = false;
   /** Whether to read on, once nothing else is to be done. */
   #readsOn = false;
@@ -77,6 +79,7 @@ export class GroupCommit {
 
   constructor(parts: GroupParts) {
     this.#parts = parts;
+    this.#clock = parts.options.clock ?? systemClock;
   }
 
   /** @throws what keeps the ledger from accepting requests */
@@ -141,7 +144,7 @@ export class GroupCommit {
     if (this.#queue.length === 0) return;
     if (this.#isUrgent) this.#running ??= this.#commitAll();
     else
-      this.#patience ??= setTimeout(() => {
+      this.#patience ??= this.#clock.setTimeout(() => {
         this.#isPatienceOver = true;
         this.#running ??= this.#commitAll();
       }, PATIENCE_MS);
@@ -173,7 +176,7 @@ export class GroupCommit {
       this.#queue = this.#queue.filter(mayWait);
       return looks;
     }
-    clearTimeout(this.#patience);
+    this.#clock.clear(this.#patience);
     this.#patience = undefined;
     this.#isPatienceOver = false;
     return this.#queue.splice(0, MAX_GROUP_RECORDS);
@@ -247,9 +250,9 @@ export class GroupCommit {
   /** Makes the lines of a group; the rest goes back to the queue. */
   async #fill(group: Group, jobs: Job[]): Promise<void> {
     const { timer, locks } = this.#parts;
-    const end = performance.now() + locks.groupMs;
+    const end = this.#clock.ticks() + locks.groupMs;
     for (const [index, job] of jobs.entries()) {
-      const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && performance.now() > end);
+      const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && this.#clock.ticks() > end);
       if (isFull || group.isAhead) {
         this.#queue.unshift(...jobs.splice(index));
         return;

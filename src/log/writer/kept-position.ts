@@ -6,6 +6,7 @@
  */
 
 import { printable } from '../../base/bytes/printable.js';
+import { type Clock, systemClock } from '../../base/clock.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
 import {
@@ -39,6 +40,7 @@ export class PositionKeeper {
   /** Whether the user chose the place. */
   readonly #isNamed: boolean;
   readonly #fileSystem: FileSystem;
+  readonly #clock: Clock;
   readonly #onNotice: OpeningOptions['onNotice'];
   #path: string | undefined;
   /** Kept open between lines. */
@@ -56,6 +58,7 @@ export class PositionKeeper {
     this.#place = place;
     this.#isNamed = isNamed;
     this.#fileSystem = options.fileSystem ?? nodeFileSystem;
+    this.#clock = options.clock ?? systemClock;
     this.#onNotice = options.onNotice;
   }
 
@@ -149,10 +152,10 @@ export class PositionKeeper {
     const file = (this.#file ??= await this.#fileSystem.open(path, 'create'));
     for (let done = 0; done < line.length;) done += await file.write(line.subarray(done));
     this.#bytes = await file.size();
-    this.#isUnsynced = performance.now() - this.#syncedAt < SYNC_MS;
+    this.#isUnsynced = this.#clock.ticks() - this.#syncedAt < SYNC_MS;
     if (this.#isUnsynced) return;
     await file.datasync();
-    this.#syncedAt = performance.now();
+    this.#syncedAt = this.#clock.ticks();
   }
 
   async #closeFile(): Promise<void> {

@@ -4,7 +4,7 @@
  * records first.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, sleep, systemClock, type Timer } from '../../base/clock.js';
 import type { LedgerStore, WriteLock } from '../store/ledger-store.js';
 import type { StateCache } from './state-cache.js';
 
@@ -14,6 +14,7 @@ interface LockOptions {
   readonly signal: AbortSignal | undefined;
   readonly onWait: () => void;
   readonly cache: Pick<StateCache, 'pause' | 'release'>;
+  readonly clock?: Clock | undefined;
 }
 
 /** The longest hold while more groups wait. */
@@ -35,6 +36,7 @@ const YIELD_MS = 2;
 export class LockKeeper {
   readonly #store: LedgerStore;
   readonly #options: LockOptions;
+  readonly #clock: Clock;
   #lock: WriteLock | undefined;
   #takenAt = 0;
   #releasedAt = -Infinity;
@@ -44,19 +46,20 @@ export class LockKeeper {
   #endedAt = -Infinity;
   #isClose = false;
   /** Set while the lock is kept between groups. */
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   /** Set while the cache is paused. */
-  #pause: NodeJS.Timeout | undefined;
+  #pause: Timer | undefined;
   #releasing: Promise<void> = Promise.resolve();
 
   constructor(store: LedgerStore, options: LockOptions) {
     this.#store = store;
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
   }
 
   /** Notes whether a request closely follows the last group. */
   noteRequest(): void {
-    this.#isClose = performance.now() - this.#endedAt <= this.#options.lingerMs;
+    this.#isClose = this.#clock.ticks() - this.#endedAt <= this.#options.lingerMs;
   }
 
   /** @throws as `LedgerStore.acquire` */
@@ -65,8 +68,8 @@ export class LockKeeper {
     await this.#releasing;
     if (this.#lock !== undefined) return;
     const { timeoutMs, signal, onWait } = this.#options;
-    const start = performance.now();
-    if (start - this.#releasedAt < YIELD_MS) await sleep(YIELD_MS);
+    const start = this.#clock.ticks();
+    if (start - this.#releasedAt < YIELD_MS) await sleep(this.#clock, YIELD_MS);
     // After an abort, what has begun must still be written or released.
     const waiting = signal?.aborted === true ? undefined : signal;
     try {
@@ -75,8 +78,8 @@ export class LockKeeper {
       await this.release();
       throw error;
     }
-    this.#takenAt = performance.now();
-    clearTimeout(this.#pause);
+    this.#takenAt = this.#clock.ticks();
+    this.#clock.clear(this.#pause);
     this.#pause = undefined;
     // The pause may have just ended.
     await this.#releasing;
@@ -84,7 +87,7 @@ export class LockKeeper {
   }
 
   noteOthers(): void {
-    this.#busyUntil = performance.now() + BUSY_MS;
+    this.#busyUntil = this.#clock.ticks() + BUSY_MS;
   }
 
   /** The longest time for making a group, in milliseconds. */
@@ -94,7 +97,7 @@ export class LockKeeper {
 
   /** Releases the lock after a group, unless the next one may share it. */
   async endGroup(hasMore: boolean): Promise<void> {
-    const now = performance.now();
+    const now = this.#clock.ticks();
     this.#endedAt = now;
     const { lingerMs } = this.#options;
     const mayKeep = !this.#isBusy && lingerMs > 0 && now - this.#takenAt < MAX_HOLD_MS;
@@ -105,11 +108,11 @@ export class LockKeeper {
   }
 
   #linger(until: number): void {
-    const left = until - performance.now();
-    this.#timer = setTimeout(
+    const left = until - this.#clock.ticks();
+    this.#timer = this.#clock.setTimeout(
       () => {
         this.#look();
-        if (this.#isBusy || until - performance.now() <= 0) void this.release();
+        if (this.#isBusy || until - this.#clock.ticks() <= 0) void this.release();
         else this.#linger(until);
       },
       Math.min(left, LOOK_MS) + 1,
@@ -117,13 +120,13 @@ export class LockKeeper {
   }
 
   #endLinger(): void {
-    clearTimeout(this.#timer);
+    this.#clock.clear(this.#timer);
     this.#timer = undefined;
   }
 
   /** Asks whether another waits for the lock, beside what goes on. */
   #look(): void {
-    const now = performance.now();
+    const now = this.#clock.ticks();
     const lock = this.#lock;
     if (lock?.isWanted === undefined || this.#isLooking || now - this.#lookedAt < LOOK_MS) return;
     this.#lookedAt = now;
@@ -150,22 +153,22 @@ export class LockKeeper {
   }
 
   get #isBusy(): boolean {
-    return performance.now() < this.#busyUntil;
+    return this.#clock.ticks() < this.#busyUntil;
   }
 
   async #release(lock: WriteLock, isAgain: boolean): Promise<void> {
     try {
       if (isAgain && this.#options.cache.pause?.() === true)
-        this.#pause = setTimeout(() => this.#endPause(), MAX_PAUSE_MS);
+        this.#pause = this.#clock.setTimeout(() => this.#endPause(), MAX_PAUSE_MS);
       else await this.#releaseCache();
     } finally {
       await lock.release();
-      this.#releasedAt = performance.now();
+      this.#releasedAt = this.#clock.ticks();
     }
   }
 
   #endPause(): void {
-    clearTimeout(this.#pause);
+    this.#clock.clear(this.#pause);
     this.#pause = undefined;
     this.#releasing = this.#releasing.then(() => this.#releaseCache());
   }

@@ -96,6 +96,7 @@ function connect(
     signal: options.signal,
     onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
     cache,
+    clock: options.clock,
   });
   const commits = new GroupCommit({ ...parts, options, locks, timer, onCheckpoint });
   const watchers = new Watchers(

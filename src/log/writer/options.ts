@@ -1,5 +1,6 @@
 /** Options for opening, entries and results of appends. */
 
+import { type Clock, presentTime } from '../../base/clock.js';
 import type { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import type { Finding } from '../../format/finding/finding.js';
@@ -52,6 +53,8 @@ export interface OpeningOptions {
   readonly strict?: boolean | undefined;
   /** The default of `occurred_at`, as a timestamp of SPEC §2. */
   readonly now?: (() => string) | undefined;
+  /** For tests: timers, and the default of `now`. */
+  readonly clock?: Clock | undefined;
   /** The default of `principal_id`. */
   readonly principalId?: string | undefined;
   /** In a folder, a segment of at least this size is followed by a new one. Default 64 MiB. */
@@ -136,6 +139,7 @@ export const LEDGER_OPTIONS: OptionTypes<OpeningOptions & { onCheckpoint?: objec
   stopsAtRefusal: 'boolean',
   strict: 'boolean',
   now: 'function',
+  clock: 'object',
   principalId: 'string',
   segmentBytes: 'number',
   checkpoints: 'boolean',
@@ -183,17 +187,7 @@ export function willSeal({ checkpoints = false, checkpointEvery }: OpeningOption
   return checkpoints || checkpointEvery !== undefined;
 }
 
-let lastMs = NaN;
-let lastText = '';
-
-/** The present, formatted again only when the clock has moved: it is read with every append. */
-export function nowOf(options: OpeningOptions): string {
-  const told = options.now?.();
-  if (told !== undefined) return told;
-  const ms = Date.now();
-  if (ms !== lastMs) {
-    lastMs = ms;
-    lastText = new Date(ms).toISOString();
-  }
-  return lastText;
+/** The present, as a timestamp of SPEC §2. */
+export function nowOf({ now, clock }: OpeningOptions): string {
+  return now?.() ?? presentTime(clock);
 }
