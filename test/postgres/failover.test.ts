@@ -159,7 +159,9 @@ describe.skipIf(hasNoPostgres)('a server that fails', () => {
       }
       // Nor is it opened by another, for good.
       for (let n = 0; n < 2; n += 1)
-        expect(await codeOf(PostgresStore.open(url, { witness: await witness() }))).toBe('LEDGER_ROLLED_BACK');
+        expect(await codeOf(PostgresStore.open(url, { witness: await witness() }))).toBe(
+          'LEDGER_ROLLED_BACK',
+        );
     },
   );
 
