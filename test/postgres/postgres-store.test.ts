@@ -129,7 +129,7 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
   test('tables of a later version are refused, and several make them at once', async () => {
     const base = await database();
     const stores = await Promise.all([1, 2, 3, 4].map(() => open(urlIn(base))));
-    await append(stores[0] as PostgresStore, START, ['one']);
+    await append(stores[0], START, ['one']);
     await server.query('update northroot.version set version = 2', [], base);
     expect(await codeOf(PostgresStore.open(urlIn(base)))).toBe('STORE_UNSUPPORTED');
     expect(await codeOf(PostgresStore.open(urlIn(base), { create: true }))).toBe('STORE_UNSUPPORTED');
@@ -204,14 +204,14 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
     onTestFinished(() => witness.close?.());
     const [a, b, c] = TIPS.map((tip, n) => ({ size: n + 1, tip }));
     expect(await witness.read()).toBeUndefined();
-    expect(await witness.advance(a, b as { size: number; tip: string })).toBe(false);
-    expect(await witness.advance(undefined, a as { size: number; tip: string })).toBe(true);
-    expect(await witness.advance(undefined, b as { size: number; tip: string })).toBe(false);
+    expect(await witness.advance(a, b)).toBe(false);
+    expect(await witness.advance(undefined, a)).toBe(true);
+    expect(await witness.advance(undefined, b)).toBe(false);
     expect(
-      await witness.advance({ size: 1, tip: TIPS[1] as string }, b as { size: number; tip: string }),
+      await witness.advance({ size: 1, tip: TIPS[1] }, b),
     ).toBe(false);
     const both = await Promise.all(
-      [b, c].map((end) => witness.advance(a, end as { size: number; tip: string })),
+      [b, c].map((end) => witness.advance(a, end)),
     );
     expect(both.filter(Boolean)).toHaveLength(1);
     expect(await witness.read()).toEqual(both[0] === true ? b : c);

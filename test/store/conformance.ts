@@ -119,7 +119,7 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       const end = await append(store, START, texts);
       expect(end).toMatchObject({
         size: 140,
-        tip: hashToBase64url(leafHash(Buffer.from(texts[139] as string))),
+        tip: hashToBase64url(leafHash(Buffer.from(texts[139]))),
       });
       const { lines, position } = await inTurn(other, () => readFrom(other));
       expect(lines).toEqual(texts);
