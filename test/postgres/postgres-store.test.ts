@@ -207,12 +207,8 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
     expect(await witness.advance(a, b)).toBe(false);
     expect(await witness.advance(undefined, a)).toBe(true);
     expect(await witness.advance(undefined, b)).toBe(false);
-    expect(
-      await witness.advance({ size: 1, tip: TIPS[1] }, b),
-    ).toBe(false);
-    const both = await Promise.all(
-      [b, c].map((end) => witness.advance(a, end)),
-    );
+    expect(await witness.advance({ size: 1, tip: TIPS[1] }, b)).toBe(false);
+    const both = await Promise.all([b, c].map((end) => witness.advance(a, end)));
     expect(both.filter(Boolean)).toHaveLength(1);
     expect(await witness.read()).toEqual(both[0] === true ? b : c);
   });

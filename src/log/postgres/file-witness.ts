@@ -18,7 +18,7 @@ const TAIL_BYTES = 512;
 /** A longer file is replaced. */
 const MAX_BYTES = 1024 * 1024;
 
-/** See the head of this file. */
+/** Keeps the acknowledged position of one ledger in PostgreSQL in a file, outside of the database: its writers share it. */
 export class FileWitness implements PositionWitness {
   readonly path: string;
   readonly #fileSystem: FileSystem;
