@@ -59,7 +59,8 @@ it('nothing in src but the witness, its client, the gate, their server and the c
   for (const path of sources()) {
     if (MAY_CONNECT.some((place) => path.startsWith(place))) continue;
     // The driver of PostgreSQL is loaded in one place.
-    if (path !== 'src/log/postgres/session.ts') expect(readText(path)).not.toMatch(/import\('pg'\)|from 'pg'/);
+    if (path !== 'src/log/postgres/session.ts')
+      expect(readText(path)).not.toMatch(/import\('pg'\)|from 'pg'/);
     expect(readText(path)).not.toMatch(
       /from '(?:node:)?(?:net|http|https|http2|tls|dgram|dns)(?:\/|')|\bfetch\(/,
     );
