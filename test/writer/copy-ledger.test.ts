@@ -84,6 +84,9 @@ test('a ledger without records, one that is missing, and itself are no source', 
   writeFileSync(from, '');
   await expect(copyLedger(from, at('to.jsonl'))).rejects.toMatchObject({ code: 'LEDGER_EMPTY' });
   await expect(copyLedger(at('none'), at('to.jsonl'))).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
+  await expect(copyLedger(from, at('to.jsonl'), { durability: 'replicated' })).rejects.toMatchObject({
+    code: 'STORE_NOT_DURABLE',
+  });
   await expect(copyLedger(from, from)).rejects.toMatchObject({ code: 'USAGE' });
   expect(readdirSync(folder)).toEqual(['from.jsonl']);
 });
