@@ -63,7 +63,7 @@ describe.skipIf(hasNoPostgres)('the URL of a database', () => {
       ['prove', ledger, '1'],
       ['approvals', ledger],
       ['tiles', ledger, '--out', shop.path('tiles')],
-      ['export', 'bundle', ledger, '--out', shop.path('bundle.json')],
+      ['export', ledger, '--bundle', shop.path('bundle.json')],
       ['index', ledger, '--index', shop.path('index'), '--check'],
     ])
       expect(run(...args), args.join(' ')).toMatchObject({ status: 0 });
