@@ -8,7 +8,7 @@ import { openLedgerOf, STDIN } from './input.js';
 
 /** The options of commands that use an index. */
 export const INDEX = [
-  '--index <dir>',
+  '--index <folder>',
   'the folder of the index, a copy that this machine keeps (default: LEDGER.index beside a large file; none of a database)',
 ] as const;
 export const NO_INDEX = ['--no-index', 'read the ledger, not its index'] as const;

@@ -127,6 +127,7 @@ const WRITING: readonly (readonly [command: string, ...args: string[]])[] = [
   ['append', 'small.jsonl', 'drafts.jsonl'],
   ['checkpoint', 'small.jsonl'],
   ['repair', 'small.jsonl'],
+  ['copy', 'large.jsonl', 'small.jsonl'],
   GRANT,
   ['authorize', 'small.jsonl', ...reserve, '--', 'sleep', '60'],
   ['record', 'small.jsonl', '--auth', AUTH, '--', 'sleep', '60'],

@@ -24,6 +24,7 @@ const RUN = [
   'kernel-tools.md',
   'mcp.md',
   'models.md',
+  'move-a-ledger.md',
   'openclaw-stages.md',
   'openclaw.md',
   'prices.md',

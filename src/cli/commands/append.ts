@@ -11,6 +11,7 @@ import { EventError } from '../../format/event/validate.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { kindOfPath } from '../../log/fs/file-system.js';
 import type { CheckpointSchedule } from '../../log/writer/checkpoint.js';
+import type { Durability } from '../../log/store/ledger-store.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import {
   type CheckpointResult,
@@ -31,7 +32,15 @@ import { ResultLines } from '../result-lines.js';
 import { INDEX, NO_INDEX, viewOf } from '../view.js';
 import { withEntitledKeys } from './append-draft.js';
 import { AMOUNT, InputError, readEvents, type ReadInput, resolveEntry } from './append-input.js';
-import { assertOneSigning, isMissing, KEY, LOCK_TIMEOUT, notePathOf, openOrCreate } from './ledger-key.js';
+import {
+  assertOneSigning,
+  durabilityOption,
+  isMissing,
+  KEY,
+  LOCK_TIMEOUT,
+  notePathOf,
+  openOrCreate,
+} from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -45,6 +54,7 @@ interface AppendOptions {
   readonly existing: 'ok' | 'refuse';
   readonly unsigned?: boolean;
   readonly lockTimeout: number;
+  readonly durability?: Durability;
   readonly index?: string | boolean;
   readonly segmentBytes?: number;
   readonly checkpointEvery?: CheckpointSchedule;
@@ -93,6 +103,7 @@ export function addAppend(program: Command, run: Run): void {
       'refuse an event that would make the ledger invalid, such as an execution of an unknown authorization',
     )
     .option(...LOCK_TIMEOUT)
+    .addOption(durabilityOption())
     .option(...INDEX)
     .option(...NO_INDEX)
     .option(

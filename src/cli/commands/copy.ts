@@ -1,13 +1,13 @@
 /** `northroot copy`: moves a ledger between files and databases, byte for byte. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import type { Durability } from '../../log/store/ledger-store.js';
 import { copyLedger } from '../../log/writer/copy-ledger.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { byteSize } from '../options.js';
-import { LOCK_TIMEOUT } from './ledger-key.js';
+import { durabilityOption, LOCK_TIMEOUT } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface CopyChoice {
@@ -31,12 +31,7 @@ export function addCopy(program: Command, run: Run): void {
       'in a folder, start a new segment at this size (default: 64MiB)',
       byteSize,
     )
-    .addOption(
-      new Option(
-        '--durability <mode>',
-        'refuse a target that keeps less: local, or replicated to another machine before it answers',
-      ).choices(['local', 'replicated']),
-    )
+    .addOption(durabilityOption())
     .action((from: string, to: string, options: CopyChoice) =>
       run((context) => copy(context, from, to, options)),
     );

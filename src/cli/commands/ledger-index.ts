@@ -25,7 +25,7 @@ export function addIndex(program: Command, run: Run): void {
       'Creates or updates the index beside a ledger (LEDGER.index/), and prints its size. The index is a cache: it may be deleted at any time, and verify never uses it. With --check, verifies the ledger again and exits with 1 if the index differs.',
     )
     .argument('<ledger>', 'the file or folder')
-    .option('--index <dir>', 'its folder (default: LEDGER.index; a database needs one)')
+    .option('--index <folder>', 'its folder (default: LEDGER.index; a database needs one)')
     .option('--check', 'compare every entry with the ledger')
     .option('--rebuild', 'delete the existing index first')
     .option('--trust <file>', 'the index of decisions under this trust policy')

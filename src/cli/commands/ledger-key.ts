@@ -3,7 +3,7 @@
  * of its own.
  */
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
@@ -22,6 +22,7 @@ import {
 } from '../../log/fs/file-system.js';
 import { besidePath, isStoreUrl, stateFolder } from '../../log/fs/place.js';
 import { findTrackingWorkTree } from '../../log/fs/work-tree.js';
+import type { Durability } from '../../log/store/ledger-store.js';
 import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
 import { isEmptyLedger } from '../../log/writer/genesis.js';
 import { CommandError, usageError } from '../command-error.js';
@@ -56,6 +57,14 @@ export const LOCK_TIMEOUT = [
   10,
 ] as const;
 
+/** `--durability`, of commands that write. */
+export function durabilityOption(): Option {
+  return new Option(
+    '--durability <mode>',
+    'refuse a place that keeps less: local, or replicated to another machine before a record is acknowledged (default: local)',
+  ).choices(['local', 'replicated']);
+}
+
 /** The options of a command that appends signed events to a ledger. */
 export interface SigningChoice extends WritingChoice {
   readonly key?: string;
@@ -73,6 +82,7 @@ export function withSigning(command: Command): Command {
       'where to keep the last acknowledged position, to detect a rollback: a file, or a folder of such files (default: the folder of a named key, else LEDGER.position)',
     )
     .option('--no-position', 'keep no position: a rollback of the ledger is not detected')
+    .addOption(durabilityOption())
     .option(...INDEX)
     .option(...NO_INDEX);
 }
@@ -180,17 +190,18 @@ export async function findSigner(
 /** The options of a command that writes. `lockTimeout` is in seconds. */
 export interface WritingChoice extends IndexChoice {
   readonly lockTimeout: number;
+  readonly durability?: Durability;
 }
 
 /** How every command opens a ledger to write: notices go to standard error. */
 export function writingOptions(
   terminal: Terminal,
   signer: Signer | undefined,
-  { lockTimeout, index }: WritingChoice,
-): Pick<LedgerOptions, 'lockTimeoutMs' | 'onNotice' | 'signer' | 'index'> {
+  { lockTimeout, index, durability }: WritingChoice,
+): Pick<LedgerOptions, 'lockTimeoutMs' | 'onNotice' | 'signer' | 'index' | 'durability'> {
   return {
     lockTimeoutMs: lockTimeout * 1000,
-    ...defined({ index }),
+    ...defined({ index, durability }),
     onNotice: (notice) => terminal.say(describeNotice(notice)),
     ...defined({ signer }),
   };

@@ -39,6 +39,7 @@ import { codeOf, outcomeOf, toStoreError, unreachable } from './postgres-error.j
 import { numberOf, parsePostgresUrl, type PostgresPlace } from './postgres-url.js';
 import { migrate, readVersion } from './schema.js';
 import { Session, type SessionKind } from './session.js';
+import { readStamp } from './stamp.js';
 import { rolledBack, type Vigil, vigilOf } from './vigil.js';
 import type { PositionWitness } from './witness.js';
 
@@ -254,6 +255,20 @@ export class PostgresStore implements LedgerStore {
       await this.#notices.wait(either);
     }
     signal?.throwIfAborted();
+  }
+
+  /** Undefined where it cannot be known: then an index hashes all lines again. */
+  async stamp(): Promise<string | undefined> {
+    try {
+      return await readStamp(this.#turn?.session ?? (await this.#reading()), this.#place.ledger);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Appending leaves it the same. */
+  ownStamp(): Promise<string | undefined> {
+    return this.stamp();
   }
 
   /** A ledger without lines is not in the database. */

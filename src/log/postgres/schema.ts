@@ -35,6 +35,12 @@ create table northroot.line (
   primary key (ledger, seq)
 );
 alter table northroot.line alter column bytes set storage external;
+create sequence northroot.changed;
+create function northroot.count_change() returns trigger language plpgsql security definer set search_path = pg_catalog
+  as $$ begin perform nextval('northroot.changed'); return null; end $$;
+create trigger changed after update or delete or truncate on northroot.line
+  for each statement execute function northroot.count_change();
+alter table northroot.line enable always trigger changed;
 create table northroot.witness (
   name text collate "C" primary key check (name ~ '^[A-Za-z0-9._-]{1,128}$'),
   size bigint not null check (size > 0),

@@ -134,7 +134,7 @@ export interface LedgerStore {
   /** Resolves when there is more after a position, when the store has changed, or is closed. @throws the signal's reason */
   waitForMore(from: StorePosition, signal?: AbortSignal): Promise<void>;
 
-  /** A text that differs after any change of the store; undefined if unknown. */
+  /** A text that differs after any change of stored lines, and MAY differ after lines are appended; undefined if unknown. */
   stamp?(): Promise<string | undefined>;
 
   /** The same, if only this store has changed anything since `stamp`; else undefined. */

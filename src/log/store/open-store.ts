@@ -1,6 +1,8 @@
 /** Opens the store of a ledger: its files, or its lines in a database. */
 
+import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
+import { NorthrootError } from '../../base/error.js';
 import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
 import type { LedgerSource, Segment, SourceGrowth } from '../../rules/source/ledger-source.js';
 import { isStoreUrl, placeName, placeUrl } from '../fs/place.js';
@@ -27,15 +29,25 @@ const NEWLINE = 0x0a;
 /**
  * The store of a ledger at a path, or at a URL of PostgreSQL, `postgres://USER@HOST/DATABASE#NAME`, whose driver is loaded only then. The
  * store's name is the path, or the URL without password and options; in this process that name opens it again.
- * @throws NorthrootError `STORE_URL_INVALID`; as `FileStore.open` and `PostgresStore.open`
+ * @throws NorthrootError `STORE_URL_INVALID`; `STORE_NOT_DURABLE` for files where `replicated` is required; as `FileStore.open` and `PostgresStore.open`
  */
 export async function openStore(place: string, options: OpenStoreOptions = {}): Promise<LedgerStore> {
   const { requires, signal, ...ofFiles } = options;
-  if (!isStoreUrl(place)) return FileStore.open(place, ofFiles);
+  if (!isStoreUrl(place)) {
+    if (requires === 'replicated') throw notReplicated(place);
+    return FileStore.open(place, ofFiles);
+  }
   placeName(place);
   const { PostgresStore } = await import('../postgres/postgres-store.js');
   const { create } = ofFiles;
   return PostgresStore.open(placeUrl(place), defined({ create, requires, signal }));
+}
+
+/** For a store that keeps less than is required. */
+export function notReplicated(name: string): NorthrootError {
+  return new NorthrootError('STORE_NOT_DURABLE', `${printable(name)} keeps records on one machine`, {
+    hint: 'require less, or keep the ledger in a database with a synchronous standby',
+  });
 }
 
 /**

@@ -9,7 +9,7 @@ import type { GenesisEvent } from '../../format/schema/generated/types.js';
 import { indexFolder } from '../cache/ledger-index.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
-import { openStore } from '../store/open-store.js';
+import { notReplicated, openStore } from '../store/open-store.js';
 import type { LedgerStore, WriteLock } from '../store/ledger-store.js';
 import { AdmissionRules } from './admission.js';
 import { CheckpointTimer } from './checkpoint-timer.js';
@@ -72,6 +72,8 @@ export async function openParts(
   // Watchers are created after the first read.
   const watched: { by?: Watchers } = {};
   try {
+    if (options.durability === 'replicated' && store.durability !== 'replicated')
+      throw notReplicated(store.name);
     const cache = options.stateCache ?? findCache(store, options);
     const parts = await openLines(store, options, cache, genesis, (record) => watched.by?.tell(record));
     const open = connect(parts, options, onCheckpoint);

@@ -1,0 +1,139 @@
+/** Commands take the URL of a database where they take a path: the same ledger, the same answers, and no password shown. */
+
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { copyLedger, Ledger, LedgerView, openStore, verifyLedger } from '../../src/api/index.js';
+import { maintainIndex } from '../../src/log/read/maintain-index.js';
+import type { VerifyOptions } from '../../src/rules/verify/run-verification.js';
+import { expectError, expectOk, parse, Workshop } from '../cli/runner.js';
+import { FILE_CASES, FIXTURES, optionsOf } from '../fixtures/cases.js';
+import { sample } from '../slow.js';
+import { hasNoPostgres, PostgresServer } from './server.js';
+
+const shop = new Workshop();
+const SECRET = 'geheim';
+
+describe.skipIf(hasNoPostgres)('the URL of a database', () => {
+  let server: PostgresServer;
+  const env = { XDG_STATE_HOME: shop.path('state') };
+  const run = (...args: string[]): ReturnType<Workshop['run']> => {
+    const end = shop.run(args, { env });
+    expect(end.stdout + end.stderr).not.toContain(SECRET);
+    return end;
+  };
+  const url = (name: string): string => server.url(name).replace('postgres@', `postgres:${SECRET}@`);
+  const nameOf = (name: string): string => server.url(name);
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 120_000);
+  afterAll(() => server?.stop());
+
+  test('in all that a ledger goes through', () => {
+    const ledger = url('shop');
+    expectError(run('verify', ledger), 2, 'FILE_NOT_FOUND');
+    expectOk(run('init', ledger, '--origin', 'example.com/shop'));
+    expectError(run('init', ledger), 2, 'LEDGER_EXISTS');
+    const grant = ['--to', 'agent:a1', '--tool', 'sh.*', '--cap', 'calls=2', '--expires', '1d'];
+    expectOk(run('grant', ledger, ...grant));
+    const action = [
+      '--principal',
+      'agent:a1',
+      '--tool',
+      'sh.x',
+      '--reserve',
+      'calls=1',
+      '--',
+      'sh',
+      '-c',
+      ':',
+    ];
+    const { seq } = parse<{ seq: number }>(expectOk(run('authorize', ledger, ...action)));
+    expectOk(run('record', ledger, '--auth', String(seq), '--', 'sh', '-c', ':'));
+    expectOk(run('checkpoint', ledger));
+    expectOk(run('verify', ledger));
+    expect(expectOk(run('report', ledger))).toContain(nameOf('shop'));
+    for (const args of [
+      ['status', ledger],
+      ['log', ledger],
+      ['log', ledger, '--last', '1', '--index', shop.path('index')],
+      ['show', ledger, '1'],
+      ['why', ledger, '1'],
+      ['budget', ledger],
+      ['prove', ledger, '1'],
+      ['approvals', ledger],
+      ['tiles', ledger, '--out', shop.path('tiles')],
+      ['export', ledger, '--bundle', shop.path('bundle.json')],
+      ['index', ledger, '--index', shop.path('index'), '--check'],
+    ])
+      expect(run(...args), args.join(' ')).toMatchObject({ status: 0 });
+    expectOk(run('verify', shop.path('tiles')));
+    expect(shop.files('state')).toEqual(['state']);
+  });
+
+  test('that is malformed, of no server, and of no database', () => {
+    expectError(run('verify', `postgres://u:${SECRET}@127.0.0.1/db`), 2, 'STORE_URL_INVALID');
+    expectError(run('verify', `postgres://u:${SECRET}#/@127.0.0.1/db#x`), 2, 'STORE_URL_INVALID');
+    expectError(run('status', `postgres://u:${SECRET}@127.0.0.1:1/db#x`), 2, 'STORE_UNREACHABLE');
+    expectError(run('log', url('x').replace('/postgres#', '/none#')), 2, 'FILE_NOT_FOUND');
+    expectError(run('index', url('x')), 2, 'USAGE');
+    expectError(run('repair', url('x')), 2, 'USAGE');
+  });
+
+  test('copies are byte for byte, either way, and verified alike', async () => {
+    const cases = sample(
+      FILE_CASES.filter(({ verdict }) => verdict !== 'invalid'),
+      12,
+    );
+    for (const [n, each] of cases.entries()) {
+      const from = `${FIXTURES}${each.ledger}`;
+      const to = url(`fixture-${n}`);
+      const [back, file] = [shop.path(`back-${n}.jsonl`), shop.path(`file-${n}.jsonl`)];
+      await copyLedger(from, to);
+      await copyLedger(to, back);
+      await copyLedger(from, file);
+      expect(readFileSync(back)).toEqual(readFileSync(file));
+      // A predecessor is read once.
+      const options = (): VerifyOptions => ({ now: '2026-01-01T00:00:00Z', ...optionsOf(each) });
+      const report = JSON.stringify(await verifyLedger(to, options()));
+      const expected = JSON.stringify(await verifyLedger(file, options()));
+      expect(report.replaceAll(nameOf(`fixture-${n}`), file), each.ledger).toBe(expected);
+    }
+  });
+
+  test('an index tells what the ledger does, also after lines were changed, and the ledger put back', async () => {
+    const place = url('indexed');
+    const index = shop.path('replica');
+    const notices: string[] = [];
+    const ask = (by: string | false): Promise<unknown> =>
+      new LedgerView(place, { index: by, onNotice: ({ code }) => notices.push(code) }).readStatus({
+        now: '2026-01-01T00:00:00Z',
+      });
+    const ledger = await Ledger.open(place, { create: {}, index });
+    const append = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n += 1)
+        await ledger.append({ event: { event_type: 'x.test', principal_id: 'agent:a1', n: String(n) } });
+    };
+    await append(5);
+    expect(await ask(index)).toEqual(await ask(false));
+    await append(3);
+    await ledger.close();
+    expect(await ask(index)).toEqual(await ask(false));
+    expect(notices).toEqual([]);
+    const store = await openStore(place);
+    const stamp = await store.stamp?.();
+    expect(stamp).toBeDefined();
+    const [{ id } = { id: 0 }] = await server.query(`select id from northroot.head where name = 'indexed'`);
+    // Of the same length, so that only its hash tells.
+    await server.query(
+      `update northroot.line set bytes = set_byte(bytes, 100, get_byte(bytes, 100) # 1) where ledger = $1 and seq = 3`,
+      [id],
+    );
+    expect(await store.stamp?.()).not.toBe(stamp);
+    await store.close();
+    expect(await ask(index)).toEqual(await ask(false));
+    expect(notices).toEqual(['INDEX_REBUILT']);
+    const { differencesTotal } = await maintainIndex(place, { folder: index, check: true });
+    expect(differencesTotal).toBe(0);
+  });
+});
