@@ -133,7 +133,7 @@ function validators() {
 function forRuntime(schema) {
   const copy = copyOf(schema);
   walk(copy, (node) => {
-    if (node.title !== 'Origin') delete node.not;
+    if (node.title !== 'Origin' && node.title !== 'NoSlice') delete node.not;
     delete node.uniqueItems;
     delete node.propertyNames;
     if (node.$ref === 'any-event.json') {

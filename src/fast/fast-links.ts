@@ -4,6 +4,7 @@ import { decodeLatin1, encodeUtf8 } from '../base/bytes/text.js';
 import type { Grant } from '../rules/bounds/grant.js';
 import { judgeWindows } from '../rules/bounds/judge.js';
 import type { Judgement } from '../rules/bounds/judgement.js';
+import { SLICE_TOOL } from '../rules/bounds/tool-set.js';
 import { type ActionRow, type ActionRows, MAX_ROW_UNITS } from '../rules/verify/action-rows.js';
 import type { ActionTable } from '../rules/verify/action-table.js';
 import { requestOfCall } from '../rules/verify/approval-tables.js';
@@ -161,7 +162,8 @@ export class FastLinks {
     principal: string,
   ): boolean {
     const { grant } = view;
-    if (grant === undefined) return true;
+    // A slice has rules of its own.
+    if (grant === undefined) return this.#texts.tools.at(bytes, rows, base) !== SLICE_TOOL;
     if (grant.principalId !== principal) return false;
     const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
     const userIntent = rows[base + row.USER_INTENT]!;
