@@ -47,6 +47,8 @@ const HINTS: Readonly<Record<string, Hint>> = {
   GRANT_NOT_FOUND: GRANTS,
   GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
   IMPORTED_AUTHORITY: IMPORTED_HINT,
+  SLICE_BEGUN:
+    'northroot verify LEDGER says what it reserved; it is settled by a checkpoint of the ledger that spends it',
   STARTS_UNSETTLED:
     'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START, or northroot abandon LEDGER --older-than 1h',
   START_AMBIGUOUS: 'northroot budget LEDGER lists them: name one, as in --abandon 17',

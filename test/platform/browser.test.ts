@@ -29,12 +29,12 @@ function withFiles(fixture: LedgerCase): {
   readonly fixture: object;
   readonly files: Record<string, string>;
 } {
-  const { ledger, trust, witness_policy: witnesses, checkpoints = [], predecessor } = fixture;
+  const { ledger, trust, witness_policy: witnesses, checkpoints = [], predecessor, parents = [] } = fixture;
   const isFile = ledger.endsWith('.jsonl');
   const names = isFile ? [] : readdirSync(`${FIXTURES}${ledger}`).sort();
   const segments = names.map((name) => ({ file: `${ledger}/${name}`, firstSeq: Number.parseInt(name, 10) }));
   const paths = [...(isFile ? [ledger] : []), ...segments.map(({ file }) => file)];
-  for (const path of [trust, witnesses, ...checkpoints, predecessor])
+  for (const path of [trust, witnesses, ...checkpoints, predecessor, ...parents])
     if (path !== undefined) paths.push(path);
   const files = Object.fromEntries(paths.map((path) => [path, fixtureBytes(path).toString('base64')]));
   return { fixture: isFile ? fixture : { ...fixture, segments }, files };

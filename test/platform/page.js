@@ -13,7 +13,7 @@ import {
 /** A case's paths, its files in base64 by path, its ledger's segments where it is a folder. */
 globalThis.verifyCase = async (fixture, files) => {
   const bytesOf = (path) => decode(files[path]);
-  const { trust, witness_policy: witnesses, checkpoints, predecessor, now } = fixture;
+  const { trust, witness_policy: witnesses, checkpoints, predecessor, parents, now } = fixture;
   try {
     const report = await verifyChunks(ledgerOf(fixture.ledger, fixture.segments, bytesOf), {
       name: fixture.ledger,
@@ -21,6 +21,7 @@ globalThis.verifyCase = async (fixture, files) => {
       ...(witnesses && { witnessPolicy: parseWitnessPolicy(bytesOf(witnesses)) }),
       ...(checkpoints && { checkpoints: checkpoints.map((name) => ({ name, note: bytesOf(name) })) }),
       ...(predecessor && { predecessor: bytesOf(predecessor) }),
+      ...(parents && { parents: parents.map(bytesOf) }),
       ...(now && { now }),
     });
     return { report, hasText: renderReport(report).length > 0 };

@@ -12,6 +12,7 @@ import { isFindingCode } from '../../format/finding/catalog.js';
 import { describeFinding } from '../../format/finding/words.js';
 import {
   ABANDONED,
+  assertNoSlice,
   ABORTED,
   checkDetails,
   draftAbandonment,
@@ -215,6 +216,7 @@ async function recordReport(context: Context, ledger: Ledger, options: RecordOpt
       done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
       ...defined({ toolName: options.tool }),
     });
+    assertNoSlice(permission);
     return { permission, draft: draftExecution(permission, stateReserved(permission, outcome, options)) };
   });
 }

@@ -34,6 +34,7 @@ import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
 import {
   ABANDONED,
+  assertNoSlice,
   checkDetails,
   decideUnder,
   DETAIL_TYPES,
@@ -441,6 +442,7 @@ export class LiveLedger {
         done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
         ...defined({ toolName, start }),
       });
+      assertNoSlice(permission);
       return { event: draftExecution(permission, outcome, isDatedNow ? this.#now() : undefined) };
     };
     return this.#keep(decideUnder(this.#ledger, authorizationId, makes, options));

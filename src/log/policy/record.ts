@@ -17,6 +17,7 @@ import { sumQuantity } from '../../rules/bounds/balance.js';
 import { type Action, type Grant, grantChain } from '../../rules/bounds/grant.js';
 import { judgeExecution } from '../../rules/bounds/judge.js';
 import { judgeTakeover, type OpenStart, withStarted } from '../../rules/bounds/started.js';
+import { SLICE_TOOL } from '../../rules/bounds/tool-set.js';
 import { approvalsOf } from '../../rules/verify/approvals.js';
 import { listRunning } from '../../rules/report/accounts.js';
 import { type EventMatch, isUsedUp } from '../../rules/verify/event-index.js';
@@ -140,7 +141,7 @@ export const ABORTED = 'ABORTED';
  *   resolveAuthorization}.
  * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`,
  *   `AUTHORIZATION_REUSED`, `AUTHORIZATION_STARTED` (by another recorder), `START_NOT_FOUND`, `START_AMBIGUOUS`, `STARTS_UNSETTLED`,
- *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, or the code of the broken bound; `USAGE` for a malformed `wanted` or a missing tool
+ *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, `SLICE_BEGUN` (for a slice in use that is to begin again), or the code of the broken bound; `USAGE` for a malformed `wanted` or a missing tool
  */
 export function findPermission(state: VerifyState, wanted: string, request: ExecutionRequest): Permission {
   const authorization = findAuthorization(state, wanted);
@@ -153,6 +154,13 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
     throw refuse('TOOL_MISMATCH', `${id} is for ${start?.toolName ?? toolName}`);
   if (authorization.decision === 'deny') throw refuse('EXECUTION_UNDER_DENY', `${id} was denied`);
   const startId = start?.place.eventId;
+  if (request.done === undefined)
+    assertNoSlice({
+      kind: action === undefined ? 'grant' : 'action',
+      authorizationId: id,
+      toolName,
+      startId,
+    });
   if (request.start === undefined || request.done === undefined) {
     const [broken] = [
       ...judge(state, authorization, startId, { ...request, toolName }),
@@ -179,6 +187,21 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
     startId,
     started: start && { startedAt: start.startedAt, meters: start.meters },
   };
+}
+
+/**
+ * Refuses what is not for a slice that was begun (SPEC §8 rule 17): another ledger may be spending it, so that it is neither begun again nor
+ * recorded as other calls are, but settled by a checkpoint of that ledger.
+ * @throws NorthrootError `SLICE_BEGUN`
+ */
+export function assertNoSlice({
+  kind,
+  authorizationId,
+  toolName,
+  startId,
+}: Pick<Permission, 'kind' | 'authorizationId' | 'toolName' | 'startId'>): void {
+  if (kind !== 'action' || toolName !== SLICE_TOOL || startId === undefined) return;
+  throw refuse('SLICE_BEGUN', `${authorizationId} is a slice that another ledger may be spending`);
 }
 
 /** The named start; for an action reported as done, its open one. */
@@ -340,6 +363,7 @@ export function draftSettlement(
 ): object {
   const { started } = permission;
   if (started === undefined) throw new TypeError('expected the permission of something that was started');
+  assertNoSlice(permission);
   const { startedAt, meters } = started;
   const endedAt = compareTimestamps(now, startedAt) < 0 ? startedAt : now;
   const used = raiseMeters(meters, meterUsed);
@@ -585,6 +609,7 @@ const HINTS: Readonly<Record<string, string>> = {
     'wait for it; when its recorder was killed, take its start over, or settle what was begun',
   START_AMBIGUOUS: 'name one of them',
   START_NOT_FOUND: 'name what was started and is not recorded',
+  SLICE_BEGUN: 'settle it by a checkpoint of that ledger at which its grant is stopped and nothing is open',
   STARTS_UNSETTLED: 'settle those whose recorders were killed',
   TOOL_PARAMS_MISMATCH: 'give what was authorized, or ask for this to be authorized',
   GRANT_UNSOUND: 'ask for another grant',

@@ -6,6 +6,7 @@
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { orderTimestamps } from '../../base/value/timestamp.js';
+import { SLICE_TOOL } from '../../rules/bounds/tool-set.js';
 import { isGrantUnder, listOpenStarts, unstartedActions } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Entry, Ledger } from '../writer/ledger.js';
@@ -76,7 +77,10 @@ export function listAbandonable(
     if ((isLate || isOld) && isMeant(under))
       found.push({ authorizationId: eventId, startId: undefined, seq });
   }
-  for (const { eventId, seq, startedAt, authorizationId, grantId: under } of listOpenStarts(state)) {
+  for (const start of listOpenStarts(state)) {
+    const { eventId, seq, startedAt, authorizationId, grantId: under, toolName } = start;
+    // Another ledger may be spending it.
+    if (toolName === SLICE_TOOL) continue;
     if (before !== undefined && isBy(startedAt, before) && isMeant(under))
       found.push({ authorizationId, startId: eventId, seq });
   }
