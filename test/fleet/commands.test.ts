@@ -218,6 +218,8 @@ describe('settle, anchor and fleet verify', () => {
   it('take a bundle for the parent, and say what it does not show', () => {
     makeParent('p6');
     expectOk(shop.run(init('c6', 'p6')));
+    const other = '{"event_type":"x.note","principal_id":"service:a"}';
+    expectOk(shop.run(['append', 'p6'], { input: other }));
     expectOk(shop.run(['checkpoint', 'p6']));
     const verify = (bundle: string): { report: ReportJson; status: number | null } => {
       const run = shop.run(['verify', 'c6', '--parent', bundle, '--format', 'json']);

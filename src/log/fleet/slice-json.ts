@@ -16,6 +16,7 @@ export interface SliceJson {
   readonly expires_at?: string;
 }
 
+/** The JSON of a slice, which {@link parseSlice} reads. */
 export function formatSlice({
   ledgerId,
   eventId,
