@@ -35,7 +35,9 @@ export function addTiles(program: Command, run: Run): void {
     )
     .argument('<ledger>', 'the file or folder')
     .option('--out <folder>', 'the folder of the tree; created if missing')
-    .addOption(new Option('--to <s3-url>', 'the bucket of the tree, as s3://BUCKET/PREFIX').conflicts('out'))
+    .addOption(
+      new Option('--to <bucket>', 'where in a bucket the tree is: s3://BUCKET/PREFIX').conflicts('out'),
+    )
     .addOption(
       new Option(
         '--endpoint <url>',

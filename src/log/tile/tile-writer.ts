@@ -94,6 +94,9 @@ export async function writeTiles(
   const before = await readTreeCheckpoint(sink, signal);
   const old = before && parseTreeCheckpoint(sink, before.bytes);
   await assertSource(await openSource(), checkpoint, old, options);
+  const { recheck } = options;
+  if (sink.isRemote && recheck !== true && old !== undefined && isSame(before?.bytes, note))
+    return { checkpoint, previousSize: old.size, ...countAll(old.size), removed: 0 };
 
   try {
     await sink.begin(signal);
@@ -108,6 +111,17 @@ export async function writeTiles(
   } finally {
     await sink.close();
   }
+}
+
+/** What a tree of a size has. */
+function countAll(size: number): Pick<WrittenTiles, 'tiles' | 'bundles'> {
+  const counts = { tiles: 0, bundles: 0 };
+  for (const { level, full, partial } of tileLevels(size))
+    counts[level === 'entries' ? 'bundles' : 'tiles'] += full + Math.sign(partial);
+  return {
+    tiles: { written: 0, kept: counts.tiles },
+    bundles: { written: 0, kept: counts.bundles },
+  };
 }
 
 /** Writes what is missing, some of it at once. */
