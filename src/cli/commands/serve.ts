@@ -1,6 +1,6 @@
 /** `northroot serve`: a gate as a service, which keeps a ledger open, until it is stopped. */
 
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../base/bytes/printable.js';
@@ -42,7 +42,7 @@ interface ServeCommandOptions extends DecidingChoice, AdviserChoice, SettlingCho
   readonly shadow?: boolean;
   readonly ttl?: number;
   readonly publicUrl?: string;
-  readonly peer?: readonly URL[];
+  readonly peer?: readonly string[];
 }
 
 /** Where a service of a ledger listens: beside it, out of a folder of segments. */
@@ -84,7 +84,7 @@ export function addServe(program: Command, run: Run): void {
     .option(
       '--peer <url>',
       'another service of the ledger: one decides, the others forward to it or take over; may be given again',
-      peerUrl,
+      collect,
     )
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
     .addHelpText('after', NOTES);
@@ -106,12 +106,18 @@ async function serve(
       '--peer requires --listen and --tokens',
       'services reach one another by their addresses, with the tokens of their clients',
     );
+  const peers = options.peer?.map(peerUrl);
   const named = nameLedgers(paths);
   const tokens = await readTokens(options.tokens);
   const openApi = Buffer.from(await readSmallFile(openApiPath(), MAX_OPENAPI_BYTES)).toString('utf8');
   const shared = {
     openApi,
-    ...defined({ tokens, listen: options.listen, publicUrl: options.publicUrl, peers: options.peer }),
+    ...defined({
+      tokens,
+      listen: options.listen,
+      publicUrl: options.publicUrl,
+      peers: options.peer?.map(peerUrl),
+    }),
     onEvent: options.log ? (event: ServiceEvent) => logEvent(terminal, event) : undefined,
     onRole: (change: RoleChange) => logEvent(terminal, change),
   };
@@ -246,12 +252,12 @@ function approverOf(text: string): readonly [principal: string, file: string] {
   return [principalId(text.slice(0, at)), text.slice(at + 1)];
 }
 
-/** @throws InvalidArgumentError */
-function peerUrl(text: string, previous: readonly URL[] = []): readonly URL[] {
+/** What is malformed is not shown: it may have a password. @throws NorthrootError `USAGE` */
+function peerUrl(text: string): URL {
   try {
-    return [...previous, endpointOf('peer', text)];
-  } catch {
-    throw new InvalidArgumentError('Expected an http URL without credentials, query and fragment.');
+    return endpointOf('--peer', text);
+  } catch (error) {
+    throw usageError((error as Error).message);
   }
 }
 
