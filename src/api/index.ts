@@ -12,6 +12,7 @@ export type { ByteSink } from '../base/bytes/byte-sink.js';
 export * from './format.js';
 export * from './verify.js';
 export * from './log.js';
+export * from './postgres.js';
 export * from './gate.js';
 export * from './proof.js';
 export * from './witness.js';

@@ -112,6 +112,24 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       expect((await inTurn(other, () => readFrom(other))).lines).toEqual(['one', 'two', 'three']);
     });
 
+    test('appends a group of 8 MiB, in one piece and in its order', async () => {
+      const [store, other] = await handles(2);
+      const long = 'x'.repeat(60_000);
+      const texts = Array.from({ length: 140 }, (_, n) => `${n}-${long}`);
+      const end = await append(store, START, texts);
+      expect(end).toMatchObject({
+        size: 140,
+        tip: hashToBase64url(leafHash(Buffer.from(texts[139]))),
+      });
+      const { lines, position } = await inTurn(other, () => readFrom(other));
+      expect(lines).toEqual(texts);
+      expect(position).toEqual(end);
+      // All of a group, or none of it.
+      const refused = await inTurn(other, () => codeOf(other.appendIf(START, texts.map(lineOf))));
+      expect(refused).toBe('LEDGER_CONFLICT');
+      expect((await inTurn(store, () => readFrom(store, end))).lines).toEqual([]);
+    });
+
     test('does not read on from what does not stand there', async () => {
       const [store] = await handles(1);
       const end = await append(store, START, ['one', 'two']);
@@ -179,6 +197,28 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       await lock.release();
       await Promise.all(asked);
       expect(order).toEqual(['second', 'third']);
+    });
+
+    test.runIf(hasLocks)('lets four who ask again and again append about as often', async () => {
+      const stores = await handles(4);
+      const counts = [0, 0, 0, 0];
+      let all = 0;
+      const work = async (store: LedgerStore, tag: number): Promise<void> => {
+        for (let position = START; all < 80;) {
+          const lock = await store.acquire(PATIENT);
+          try {
+            ({ position } = await readFrom(store, position));
+            await store.nextPlace(position.size);
+            await store.appendIf(position, [lineOf(`${tag}`)]);
+            counts[tag] = (counts[tag] ?? 0) + 1;
+            all += 1;
+          } finally {
+            await lock.release();
+          }
+        }
+      };
+      await Promise.all(stores.map(work));
+      expect(Math.min(...counts) / Math.max(...counts)).toBeGreaterThanOrEqual(0.5);
     });
 
     test.runIf(hasLocks)('ends a wait that is given up, with the reason', async () => {

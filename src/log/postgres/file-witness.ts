@@ -18,11 +18,12 @@ const TAIL_BYTES = 512;
 /** A longer file is replaced. */
 const MAX_BYTES = 1024 * 1024;
 
-/** See the head of this file. */
+/** Keeps the acknowledged position of one ledger in PostgreSQL in a file, outside of the database: its writers share it. */
 export class FileWitness implements PositionWitness {
   readonly path: string;
   readonly #fileSystem: FileSystem;
   #file: OpenFile | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
 
   constructor(path: string, options: { readonly fileSystem?: FileSystem } = {}) {
     this.path = path;
@@ -30,13 +31,32 @@ export class FileWitness implements PositionWitness {
   }
 
   /** @throws NorthrootError `POSITION_MALFORMED`; as the file system does */
-  async read(): Promise<StoredEnd | undefined> {
+  read(): Promise<StoredEnd | undefined> {
+    return this.#next(() => this.#read());
+  }
+
+  advance(from: StoredEnd | undefined, to: StoredEnd): Promise<boolean> {
+    return this.#next(() => this.#advance(from, to));
+  }
+
+  close(): Promise<void> {
+    return this.#next(() => this.#close());
+  }
+
+  /** Several stores of one process may share it, and its descriptor. */
+  #next<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.#queue.then(act);
+    this.#queue = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #read(): Promise<StoredEnd | undefined> {
     return this.#file === undefined && (await this.#fileSystem.kindOf(this.path)) === 'missing'
       ? undefined
       : this.#last(await this.#open());
   }
 
-  async advance(from: StoredEnd | undefined, to: StoredEnd): Promise<boolean> {
+  async #advance(from: StoredEnd | undefined, to: StoredEnd): Promise<boolean> {
     const file = await this.#openLocked();
     try {
       const last = await this.#last(file);
@@ -46,6 +66,7 @@ export class FileWitness implements PositionWitness {
       const text = `${JSON.stringify({ size: to.size, tip: toDigestText(to.tip) })}\n`;
       if (size > MAX_BYTES) {
         await placeFile(this.path, Buffer.from(text), { fileSystem: this.#fileSystem });
+        await this.#fileSystem.syncFolderOf(this.path);
         return true;
       }
       // A torn line stays alone.
@@ -59,7 +80,7 @@ export class FileWitness implements PositionWitness {
     }
   }
 
-  async close(): Promise<void> {
+  async #close(): Promise<void> {
     const file = this.#file;
     this.#file = undefined;
     await file?.close();
@@ -68,7 +89,7 @@ export class FileWitness implements PositionWitness {
   async #open(): Promise<OpenFile> {
     const file = this.#file;
     if (file !== undefined && (await file.isInPlace())) return file;
-    await this.close();
+    await this.#close();
     return (this.#file = await this.#fileSystem.open(this.path, 'create'));
   }
 

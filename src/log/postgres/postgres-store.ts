@@ -196,7 +196,7 @@ export class PostgresStore implements LedgerStore {
     turn.head = undefined;
     const written = await this.#write(turn, group);
     try {
-      await this.#acknowledge(turn.session, written);
+      await this.#acknowledge(turn.session, written, head);
     } catch (error) {
       if (error instanceof NorthrootError && error.code === 'LEDGER_ROLLED_BACK') throw error;
       throw this.#uncertain(error);
@@ -234,7 +234,7 @@ export class PostgresStore implements LedgerStore {
     } catch (error) {
       throw this.#failed(error);
     }
-    await this.#acknowledge(turn.session, head);
+    await this.#acknowledge(turn.session, head, head);
   }
 
   settleTornTail(): Promise<undefined> {
@@ -581,11 +581,14 @@ export class PostgresStore implements LedgerStore {
     );
   }
 
-  async #acknowledge(session: Session, head: Head): Promise<void> {
-    await this.#vigil.acknowledge(head, async (end) => {
-      const at = session.isLost ? await this.#writing() : session;
-      return stands(at, await readHead(at, this.#place.ledger), end);
-    });
+  async #acknowledge(session: Session, head: Head, base: StoredEnd): Promise<void> {
+    const deadline = performance.now() + (this.#options.patienceMs ?? DEFAULT_PATIENCE_MS);
+    await this.#vigil.acknowledge(head, base, (end) =>
+      this.#reach(deadline, async () => {
+        const at = session.isLost ? await this.#writing() : session;
+        return stands(at, await readHead(at, this.#place.ledger), end);
+      }),
+    );
     this.#vouched = head;
   }
 

@@ -19,7 +19,7 @@ const FIRST =
   'insert into northroot.witness (name, size, tip) values ($1, $2, $3) on conflict (name) do nothing';
 const NEXT = 'update northroot.witness set size = $2, tip = $3 where name = $1 and size = $4 and tip = $5';
 
-/** See the head of this file. */
+/** Keeps the acknowledged position of one ledger in another database than the ledger's: its writers share it. */
 export class PostgresWitness implements PositionWitness {
   readonly name: string;
   readonly #place: PostgresPlace;

@@ -41,10 +41,15 @@ export class Vigil {
 
   /**
    * Tells the witnesses of an end before it is acknowledged. One that knows of a further end must know one that stands.
+   * @param base - An end that stands for certain, upon which this one was made
    * @param has - Whether the ledger has a position now
    * @throws NorthrootError `LEDGER_ROLLED_BACK`; as the witness does
    */
-  async acknowledge({ size, tip }: StoredEnd, has: (end: StoredEnd) => Promise<boolean>): Promise<void> {
+  async acknowledge(
+    { size, tip }: StoredEnd,
+    base: StoredEnd,
+    has: (end: StoredEnd) => Promise<boolean>,
+  ): Promise<void> {
     const end = { size, tip };
     for (const witness of this.#witnesses) {
       for (let isDone = false; !isDone;) {
@@ -54,7 +59,8 @@ export class Vigil {
             throw rolledBack(this.#name, known.size);
           break;
         }
-        if (known !== undefined && !(await has(known))) throw rolledBack(this.#name, known.size);
+        const isSound = known === undefined || isSameEnd(known, base) || (await has(known));
+        if (!isSound) throw rolledBack(this.#name, known.size);
         isDone = await witness.advance(known, end);
       }
     }
