@@ -53,7 +53,7 @@ test('continues wherever a copy was cut, also within a line', async () => {
 test('refuses a target that is not its beginning, and leaves it as it is', async () => {
   const [first = 0, second = 0] = lineEnds(BYTES);
   const other = Buffer.from(BYTES.subarray(0, second));
-  other[first + 40] = (other[first + 40] as number) ^ 1;
+  other.writeUInt8(other.readUInt8(first + 40) ^ 1, first + 40);
   const longer = Buffer.concat([BYTES, BYTES.subarray(first, second)]);
   for (const bytes of [other, longer]) {
     writeFileSync(at('to.jsonl'), bytes);
@@ -65,7 +65,7 @@ test('refuses a target that is not its beginning, and leaves it as it is', async
 test('refuses a broken source: nothing of its batch is written, and nothing is left', async () => {
   const broken = Buffer.from(BYTES);
   const [first = 0] = lineEnds(BYTES);
-  broken[first + 60] = (broken[first + 60] as number) ^ 1;
+  broken.writeUInt8(broken.readUInt8(first + 60) ^ 1, first + 60);
   writeFileSync(from, broken);
   await expect(copyLedger(from, at('to.jsonl'))).rejects.toMatchObject({
     code: 'LEDGER_INVALID',
