@@ -57,7 +57,7 @@ class Dice {
   }
 
   of<T>(list: readonly T[]): T {
-    return list[(this.#left.shift() ?? 0) % list.length] as T;
+    return list[(this.#left.shift() ?? 0) % list.length];
   }
 
   oneIn(n: number): boolean {
@@ -464,7 +464,7 @@ test('the verifier holds every pair of ledgers against each other as the second 
         .sort();
       expect(found).toEqual(expected.found);
       expect(report.not_checked.some(({ code }) => code === 'SLICES')).toBe(expected.isUnchecked);
-      for (const each of new Set(found.map((text) => text.split(' ')[1] as string)))
+      for (const each of new Set(found.map((text) => text.split(' ')[1])))
         met.set(each, (met.get(each) ?? 0) + 1);
       const { ok, denied, violation, invalid } = report.counts.by_verdict;
       expect(ok + denied + violation + invalid).toBe(pair.child.lines.length);
