@@ -209,7 +209,7 @@ function playChild(dice: Dice, child: LedgerMaker, parentId: Digest, slices: rea
   const steps = 4 + dice.of([0, 2, 4, 6, 8, 10]);
   for (let i = 0; i < steps; i += 1) {
     const grant = dice.of(grants);
-    const who = grant['principal_id'] as string;
+    const who = grant['principal_id'];
     const sort = dice.of([
       'act',
       'act',
@@ -237,7 +237,7 @@ function playChild(dice: Dice, child: LedgerMaker, parentId: Digest, slices: rea
     if (sort === 'use') add(makeExecution(grant, dice.meters(AMOUNTS), own(who)));
     if (sort === 'start') {
       const of = action ?? grant;
-      starts.push({ of, event: add(makeStart(of, own(of['principal_id'] as string))) });
+      starts.push({ of, event: add(makeStart(of, own(of['principal_id']))) });
     }
     if (sort === 'release' && action !== undefined)
       add(makeExecution(action, [], own(by, { outcome: 'failure', error_code: 'ABANDONED' })));
