@@ -36,7 +36,7 @@ export {
   type SpendingGrant,
 } from '../rules/bounds/slice.js';
 export { type ParentLedger } from '../rules/verify/parents.js';
-export { sliceUseOf } from '../rules/verify/slices.js';
+export { sliceUseOf } from '../rules/verify/slice-use.js';
 export type { FoldedFinding, SignatureOutcome } from '../rules/verify/line-result.js';
 export { startVerification, type TrustMode, type VerifyState } from '../rules/verify/state.js';
 export type { EventVerdict } from '../rules/verify/line-result.js';

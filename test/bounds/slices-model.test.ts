@@ -57,7 +57,7 @@ class Dice {
   }
 
   of<T>(list: readonly T[]): T {
-    return list[(this.#left.shift() ?? 0) % list.length] as T;
+    return list[(this.#left.shift() ?? 0) % list.length];
   }
 
   oneIn(n: number): boolean {
@@ -209,7 +209,7 @@ function playChild(dice: Dice, child: LedgerMaker, parentId: Digest, slices: rea
   const steps = 4 + dice.of([0, 2, 4, 6, 8, 10]);
   for (let i = 0; i < steps; i += 1) {
     const grant = dice.of(grants);
-    const who = grant['principal_id'] as string;
+    const who = grant['principal_id'];
     const sort = dice.of([
       'act',
       'act',
@@ -237,7 +237,7 @@ function playChild(dice: Dice, child: LedgerMaker, parentId: Digest, slices: rea
     if (sort === 'use') add(makeExecution(grant, dice.meters(AMOUNTS), own(who)));
     if (sort === 'start') {
       const of = action ?? grant;
-      starts.push({ of, event: add(makeStart(of, own(of['principal_id'] as string))) });
+      starts.push({ of, event: add(makeStart(of, own(of['principal_id']))) });
     }
     if (sort === 'release' && action !== undefined)
       add(makeExecution(action, [], own(by, { outcome: 'failure', error_code: 'ABANDONED' })));
@@ -464,7 +464,7 @@ test('the verifier holds every pair of ledgers against each other as the second 
         .sort();
       expect(found).toEqual(expected.found);
       expect(report.not_checked.some(({ code }) => code === 'SLICES')).toBe(expected.isUnchecked);
-      for (const each of new Set(found.map((text) => text.split(' ')[1] as string)))
+      for (const each of new Set(found.map((text) => text.split(' ')[1])))
         met.set(each, (met.get(each) ?? 0) + 1);
       const { ok, denied, violation, invalid } = report.counts.by_verdict;
       expect(ok + denied + violation + invalid).toBe(pair.child.lines.length);

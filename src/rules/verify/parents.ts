@@ -9,7 +9,9 @@ import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import type { FindingCode } from '../../format/finding/catalog.js';
 import type { Finding } from '../../format/finding/finding.js';
+import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { ExecutionEvent } from '../../format/schema/generated/types.js';
 import {
@@ -29,10 +31,9 @@ import {
   type SliceUse,
 } from '../bounds/slice.js';
 import { SLICE_TOOL } from '../bounds/tool-set.js';
-import type { LineFindings } from './line-findings.js';
 import type { EventVerdict } from './line-result.js';
-import { sliceKey, sliceUseOf } from './slices.js';
-import type { VerifyState } from './state.js';
+import type { Links } from './links.js';
+import { sliceKey, sliceUseOf } from './slice-use.js';
 
 /** A slice of a parent, as that ledger's verification found it. */
 interface FoundSlice extends Slice {
@@ -144,6 +145,19 @@ export class ParentLedger {
   }
 }
 
+/** The parts of a state that slices are held against. */
+interface SpendingLedger {
+  readonly links: Links;
+  readonly ledgerId: string | undefined;
+}
+
+/** The findings of a grant's line. */
+interface GrantFindings {
+  readonly eventRoot: string;
+  addToEvent(finding: RuleFinding): void;
+  make(code: FindingCode, detail: Omit<RuleFinding, 'code'>, pointer: string): Finding;
+}
+
 /** A grant that names a slice of a given parent. */
 interface Spending {
   readonly grant: Grant;
@@ -213,7 +227,7 @@ export class Parents {
   }
 
   /** Holds an allowed root grant against the slice that it names. @param isFirst - Whether no earlier grant names it. */
-  take(state: VerifyState, grant: Grant, isFirst: boolean, findings: LineFindings): void {
+  take(state: SpendingLedger, grant: Grant, isFirst: boolean, findings: GrantFindings): void {
     const { slice: name } = grant;
     if (name === undefined) return;
     const parent = this.#byLedger.get(name.ledgerId);
@@ -249,7 +263,7 @@ export class Parents {
   }
 
   /** A checkpoint that is not invalid, after its line: slices may be settled up to it. */
-  observe(state: VerifyState, line: ExaminedLine, place: EventPlace): void {
+  observe(state: SpendingLedger, line: ExaminedLine, place: EventPlace): void {
     if (line.type !== 'checkpoint') return;
     const note = toDigestText(sha256Base64url(encodeUtf8(line.event().note)));
     for (const [ledgerId, parent] of this.#byLedger) {
@@ -281,7 +295,7 @@ export class Parents {
 }
 
 /** From its place on, nothing more is done under the grant. */
-function settle({ links: { grants } }: VerifyState, grant: Grant, place: EventPlace): void {
+function settle({ links: { grants } }: SpendingLedger, grant: Grant, place: EventPlace): void {
   grant.settled = place;
   grants.touch(grant);
 }

@@ -3,16 +3,11 @@
  * a given parent says of the first is in `parents.ts`.
  */
 
-import { fromDigestText } from '../../base/value/digest.js';
-import { type Grant, grantChain, type SliceName } from '../bounds/grant.js';
-import { SLICE_POINTER, type SliceUse } from '../bounds/slice.js';
+import type { Grant } from '../bounds/grant.js';
+import { SLICE_POINTER } from '../bounds/slice.js';
 import type { LineFindings } from './line-findings.js';
+import { sliceKey } from './slice-use.js';
 import type { VerifyState } from './state.js';
-
-/** A slice as a key. */
-export function sliceKey({ ledgerId, eventId }: SliceName): string {
-  return `${ledgerId} ${eventId}`;
-}
 
 /** An allowed root grant, invalid or not, names a slice: no earlier one may, and what parents say of it holds. */
 export function checkSlice(state: VerifyState, grant: Grant, findings: LineFindings): void {
@@ -34,26 +29,4 @@ export function checkSlice(state: VerifyState, grant: Grant, findings: LineFindi
     });
   }
   parents?.take(state, grant, earlier === undefined, findings);
-}
-
-/**
- * How a root grant stands after the last line, for the settlement of its slice: see `findUnclosed`. Over an index only after its actions were
- * loaded.
- */
-export function sliceUseOf({ links }: VerifyState, grant: Grant): SliceUse {
-  const { withdrawal, accounts, index } = grant;
-  const isUnder = (each: Grant | undefined): boolean =>
-    grantChain(each).some((above) => above.index === index);
-  let openActions = 0;
-  for (const { eventId } of links.actions.open())
-    if (isUnder(links.actions.get(fromDigestText(eventId))?.grant)) openActions += 1;
-  let openStarts = 0;
-  for (const [id, starts] of links.starts)
-    if (isUnder(links.actions.get(id)?.grant ?? links.grants.get(id))) openStarts += starts.size;
-  return {
-    isStopped: withdrawal?.effect === 'revoke' && withdrawal.stop !== undefined,
-    openActions,
-    openStarts,
-    used: new Map([...accounts].map(([unit, { used }]) => [unit, used])),
-  };
 }
