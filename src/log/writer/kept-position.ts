@@ -9,7 +9,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { type Clock, systemClock } from '../../base/clock.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
-import { type FileSystem, nodeFileSystem, placeFile, readSmallFile } from '../fs/file-system.js';
+import { type FileSystem, nodeFileSystem, placeFile, readSmallFileOf } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
 import type { OpeningOptions } from './options.js';
@@ -162,7 +162,8 @@ export class PositionKeeper {
   async #read(path: string): Promise<Kept | undefined> {
     const kind = await this.#fileSystem.kindOf(path);
     if (kind === 'missing') return undefined;
-    const bytes = kind === 'file' ? await readSmallFile(path, MAX_BYTES) : new Uint8Array();
+    const bytes =
+      kind === 'file' ? await readSmallFileOf(this.#fileSystem, path, MAX_BYTES) : new Uint8Array();
     const texts = Buffer.from(bytes).toString().split('\n');
     // A torn line MUST NOT be extended.
     this.#bytes = texts.pop() === '' ? bytes.length : Infinity;
