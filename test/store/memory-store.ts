@@ -1,6 +1,6 @@
 /** A ledger in memory, for tests of programs that keep ledgers: behaves like the file store, within one process. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, sleep, systemClock } from '../../src/base/clock.js';
 import { NorthrootError } from '../../src/base/error.js';
 import { LineSplitter } from '../../src/format/record/line-splitter.js';
 import type { LedgerSource } from '../../src/rules/source/ledger-source.js';
@@ -24,6 +24,7 @@ export interface MemoryStoreOptions {
   readonly name?: string;
   /** Whether writers lock. Without, they meet only in `appendIf`, as with a database. Default true. */
   readonly hasLocks?: boolean;
+  readonly clock?: Clock;
 }
 
 interface Waiter {
@@ -36,6 +37,7 @@ const EMPTY_TIP = hashToBase64url(rangeRoot(emptyRange()));
 /** One ledger; each {@link MemoryStore.open} returns a store for one writer. */
 export class MemoryStore {
   readonly name: string;
+  readonly clock: Clock;
   readonly #hasLocks: boolean;
   /** Each with its `\n`. */
   readonly #lines: Buffer[] = [];
@@ -44,14 +46,36 @@ export class MemoryStore {
   readonly #listeners = new Set<() => void>();
   #isTaken = false;
 
-  constructor({ name = 'memory', hasLocks = true }: MemoryStoreOptions = {}) {
+  constructor({ name = 'memory', hasLocks = true, clock = systemClock }: MemoryStoreOptions = {}) {
     this.name = name;
+    this.clock = clock;
     this.#hasLocks = hasLocks;
   }
 
   /** The content of the equivalent file, for `verifyLedger`. */
   bytes(): Uint8Array {
     return Buffer.concat(this.#lines);
+  }
+
+  get size(): number {
+    return this.#lines.length;
+  }
+
+  end(): StoredEnd {
+    return { size: this.size, tip: this.#tip(this.size) };
+  }
+
+  /** Lines from one on, each with its `\n`; undefined if there are not as many. */
+  linesFrom(size: number, count: number): readonly Uint8Array[] | undefined {
+    const lines = this.#lines.slice(size, size + count);
+    return lines.length === count ? lines : undefined;
+  }
+
+  /** Forgets all lines but the first ones, as a standby that is promoted may have. */
+  rollBack(size: number): void {
+    this.#lines.splice(size);
+    this.#offsets.splice(size + 1);
+    for (const listener of [...this.#listeners]) listener();
   }
 
   open(): LedgerStore {
@@ -123,8 +147,8 @@ export class MemoryStore {
   ): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (settle: () => void): void => {
-        clearTimeout(timer);
-        clearTimeout(telling);
+        this.clock.clear(timer);
+        this.clock.clear(telling);
         signal?.removeEventListener('abort', abort);
         settle();
       };
@@ -143,8 +167,8 @@ export class MemoryStore {
       const abort = (): void => leave(signal?.reason as Error);
       const late = (): void =>
         leave(new NorthrootError('LEDGER_LOCKED', `another writer is appending to ${this.name}`));
-      const timer = setTimeout(late, Math.min(timeoutMs, 2 ** 31 - 1));
-      const telling = onWait === undefined ? undefined : setTimeout(onWait, SILENT_MS);
+      const timer = this.clock.setTimeout(late, Math.min(timeoutMs, 2 ** 31 - 1));
+      const telling = onWait === undefined ? undefined : this.clock.setTimeout(onWait, SILENT_MS);
       signal?.addEventListener('abort', abort);
       this.#waiters.push(waiter);
     });
@@ -181,17 +205,19 @@ class MemoryView implements LedgerStore {
   readonly name: string;
   readonly durability = 'local';
   readonly #access: Access;
+  readonly #clock: Clock;
   readonly #closed = new AbortController();
   #lock: WriteLock | undefined;
 
-  constructor({ name }: MemoryStore, access: Access) {
+  constructor({ name, clock }: MemoryStore, access: Access) {
     this.name = name;
+    this.#clock = clock;
     this.#access = access;
   }
 
   async *read(from?: StorePosition): AsyncGenerator<Stored, void, void> {
     // Asynchronous, like a disk.
-    await sleep(0);
+    await sleep(this.#clock, 0);
     yield* this.#access.read(from);
   }
 
@@ -210,7 +236,7 @@ class MemoryView implements LedgerStore {
 
   async appendIf(expected: StoredEnd, lines: readonly Uint8Array[]): Promise<void> {
     this.#assertLocked();
-    await sleep(0);
+    await sleep(this.#clock, 0);
     this.#access.append(expected, lines);
   }
 

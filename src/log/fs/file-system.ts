@@ -254,23 +254,45 @@ export function removeFile(path: string): Promise<void> {
 export async function readSmallFile(path: string, limit: number): Promise<Uint8Array> {
   const handle = await attempt('read', path, () => open(path, constants.O_RDONLY));
   try {
-    const buffer = new Uint8Array(limit + 1);
-    let size = 0;
-    for (;;) {
-      const { bytesRead } = await attempt('read', path, () =>
-        handle.read(buffer, size, buffer.length - size, null),
-      );
-      size += bytesRead;
-      if (size > limit) {
-        throw new NorthrootError(
-          'FILE_TOO_BIG',
-          `cannot read ${printable(path)}: it has more than ${limit} bytes`,
-        );
-      }
-      if (bytesRead === 0) return buffer.slice(0, size);
-    }
+    // Without positions, which a pipe has not.
+    return await readBounded(path, limit, async (buffer) => {
+      const { bytesRead } = await attempt('read', path, () => handle.read(buffer, 0, buffer.length, null));
+      return bytesRead;
+    });
   } finally {
     await attempt('close', path, () => handle.close());
+  }
+}
+
+/** As {@link readSmallFile}, by a file system. @throws as that one does */
+export async function readSmallFileOf(
+  fileSystem: FileSystem,
+  path: string,
+  limit: number,
+): Promise<Uint8Array> {
+  const file = await fileSystem.open(path, 'read');
+  return readBounded(path, limit, (buffer, position) => file.read(buffer, position)).finally(() =>
+    file.close(),
+  );
+}
+
+async function readBounded(
+  path: string,
+  limit: number,
+  read: (buffer: Uint8Array, position: number) => Promise<number>,
+): Promise<Uint8Array> {
+  const buffer = new Uint8Array(limit + 1);
+  let size = 0;
+  for (;;) {
+    const count = await read(buffer.subarray(size), size);
+    size += count;
+    if (size > limit) {
+      throw new NorthrootError(
+        'FILE_TOO_BIG',
+        `cannot read ${printable(path)}: it has more than ${limit} bytes`,
+      );
+    }
+    if (count === 0) return buffer.slice(0, size);
   }
 }
 

@@ -14,7 +14,7 @@ import {
   nodeFileSystem,
   type OpenFile,
   placeFile,
-  readSmallFile,
+  readSmallFileOf,
 } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
@@ -176,7 +176,8 @@ export class PositionKeeper {
   async #read(path: string): Promise<Kept | undefined> {
     const kind = await this.#fileSystem.kindOf(path);
     if (kind === 'missing') return undefined;
-    const bytes = kind === 'file' ? await readSmallFile(path, MAX_BYTES) : new Uint8Array();
+    const bytes =
+      kind === 'file' ? await readSmallFileOf(this.#fileSystem, path, MAX_BYTES) : new Uint8Array();
     const texts = Buffer.from(bytes).toString().split('\n');
     // A torn line MUST NOT be extended.
     this.#bytes = texts.pop() === '' ? bytes.length : Infinity;
