@@ -80,7 +80,7 @@ const paramsOf = (id: Digest): Digest =>
 
 /** An event by a principal, with a number that makes it one of its own. */
 let count = 0;
-const own = (principal: string, more: object = {}): object => ({
+const own = (principal: string, more: object = {}): Readonly<Record<string, unknown>> => ({
   principal_id: principal,
   context_digest: digestOf(`own ${(count += 1)}`),
   ...more,

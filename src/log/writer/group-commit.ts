@@ -4,7 +4,6 @@
  *     lock → catch up with other writers → judge, sign, chain → append if → notify → save the state → unlock
  */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, systemClock, type Timer } from '../../base/clock.js';
 import { NorthrootError } from '../../base/error.js';
 import { toDigestText } from '../../base/value/digest.js';
@@ -220,7 +219,8 @@ export class GroupCommit {
     // Who waits goes on meanwhile: a state that is not saved costs a reading, not a record.
     if (group.lines.length > 0) {
       group.tell();
-      await nextTurn();
+      // Their calls go out before the index is written, which takes this thread.
+      await new Promise((resolve) => setImmediate(resolve));
     }
     await running.save();
     for (const job of group.acts) {
