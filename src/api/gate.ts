@@ -32,7 +32,9 @@ export {
 } from '../gate/advisers/http.js';
 export { serveGate, type GateServer, type ServeGateOptions } from '../gate/service/serve-gate.js';
 export { serveGates, type ServedGate, type ServeGatesOptions } from '../gate/service/serve-gates.js';
-export { type ServiceEvent } from '../gate/service/gate-service.js';
+export { type ServiceEvent, type SliceChoice } from '../gate/service/gate-service.js';
+export { sliceClient, type SliceClientOptions } from '../gate/service/slice-client.js';
+export { type SliceSource, type SupplyEvent } from '../gate/service/slice-supply.js';
 export { type RoleChange } from '../gate/service/peers.js';
 export { makeToken, Tokens, type TokenEntry, type TokenUse } from '../gate/service/tokens.js';
 

@@ -170,7 +170,16 @@ export {
   grantSlice,
   type SliceGrantOptions,
 } from '../log/fleet/grant-slice.js';
-export { settleSlices, type SettledSlice, type SettleSlicesOptions } from '../log/fleet/settle.js';
+export { grantNextSlice, openNextSlice, type NextSliceOptions } from '../log/fleet/next-slice.js';
+export {
+  closeSlices,
+  recordSettlement,
+  settleSlices,
+  type ClosedSlice,
+  type SettledSlice,
+  type SettleSlicesOptions,
+  type SliceSettlement,
+} from '../log/fleet/settle.js';
 export {
   anchorLedger,
   anchorToCheckpoint,

@@ -44,7 +44,7 @@ async function startGates(url: string, count: number): Promise<PeerServices> {
     };
     const running = shop.startProgram([process.execPath, SERVICE, JSON.stringify(options)]);
     onTestFinished(() => running.kill('SIGKILL'));
-    return new PeerService((peers[index] as string).slice(0, -1), running);
+    return new PeerService(peers[index].slice(0, -1), running);
   });
   const services = new PeerServices(all, token);
   await services.running();

@@ -70,7 +70,7 @@ export function addGate(program: Command, run: Run): void {
       "which tools it may call, such as 'fs.*'; may be given again (default: all)",
       collect,
     )
-    .option('--may <use>', 'call, approve or read; may be given again (default: call)', collect)
+    .option('--may <use>', 'call, approve, read or slice; may be given again (default: call)', collect)
     .action((file: string, name: string, options: TokenOptions) =>
       run((context) => token(context, file, name, options)),
     );

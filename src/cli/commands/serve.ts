@@ -10,7 +10,7 @@ import { Gate, type GateOptions } from '../../gate/gate.js';
 import type { Face } from '../../gate/service/face.js';
 import { endpointOf } from '../../gate/json-client.js';
 import type { RoleChange } from '../../gate/service/peers.js';
-import type { ServiceEvent } from '../../gate/service/gate-service.js';
+import type { ServiceEvent, SliceChoice } from '../../gate/service/gate-service.js';
 import { serveGate } from '../../gate/service/serve-gate.js';
 import { serveGates, type ServedGate } from '../../gate/service/serve-gates.js';
 import { LiveLedger } from '../../log/agent/live-ledger.js';
@@ -18,6 +18,7 @@ import { readSmallFile } from '../../log/fs/file-system.js';
 import { besidePath, isStoreUrl } from '../../log/fs/place.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
+import type { Terminal } from '../terminal.js';
 import { readSigner, readTrustPolicy } from '../input.js';
 import { collect, listenAddress, principalId, spanMs } from '../options.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
@@ -43,6 +44,9 @@ interface ServeCommandOptions extends DecidingChoice, AdviserChoice, SettlingCho
   readonly ttl?: number;
   readonly publicUrl?: string;
   readonly peer?: readonly string[];
+  readonly sliceFrom?: string;
+  readonly sliceToken?: string;
+  readonly giveBack?: boolean;
 }
 
 /** Where a service of a ledger listens: beside it, out of a folder of segments. */
@@ -86,6 +90,12 @@ export function addServe(program: Command, run: Run): void {
       'another service of the ledger: one decides, the others forward to it or take over; may be given again',
       collect,
     )
+    .option(
+      '--slice-from <url>',
+      'the service of the parent ledger: asked for the next slice when little is left; requires --slice-token',
+    )
+    .option('--slice-token <file>', 'a file with a token of that service which may take slices')
+    .option('--give-back', 'when stopped, close the grants of slices and have the parent take back the rest')
     .option('--public-url <url>', 'the URL by which gateways reach it, for AuthZEN metadata')
     .addHelpText('after', NOTES);
   withDeciding(withSettling(withAdvisers(withFaces(command)))).action(
@@ -106,7 +116,7 @@ async function serve(
       '--peer requires --listen and --tokens',
       'services reach one another by their addresses, with the tokens of their clients',
     );
-  const peers = options.peer?.map(peerUrl);
+  const slices = await readSlices(terminal, paths.length, options);
   const named = nameLedgers(paths);
   const tokens = await readTokens(options.tokens);
   const openApi = Buffer.from(await readSmallFile(openApiPath(), MAX_OPENAPI_BYTES)).toString('utf8');
@@ -116,7 +126,8 @@ async function serve(
       tokens,
       listen: options.listen,
       publicUrl: options.publicUrl,
-      peers: options.peer?.map(peerUrl),
+      peers: options.peer?.map((text) => urlOf('--peer', text)),
+      slices,
     }),
     onEvent: options.log ? (event: ServiceEvent) => logEvent(terminal, event) : undefined,
     onRole: (change: RoleChange) => logEvent(terminal, change),
@@ -229,7 +240,7 @@ async function openGate(context: Context, path: string, options: ServeCommandOpt
   return Gate.open(path, {
     ...(await decidingOptions(terminal, path, signer, options)),
     honourImported: options.honourImported,
-    ...defined({ trust, principalId: options.principal }),
+    ...defined({ trust, principalId: options.principal, checkpoints: options.giveBack }),
     ...own,
   });
 }
@@ -252,10 +263,35 @@ function approverOf(text: string): readonly [principal: string, file: string] {
   return [principalId(text.slice(0, at)), text.slice(at + 1)];
 }
 
+const MAX_TOKEN_BYTES = 1_024;
+
+/** Where the next slices come from. @throws NorthrootError `USAGE`, and as files are read */
+async function readSlices(
+  terminal: Terminal,
+  ledgers: number,
+  { sliceFrom, sliceToken, giveBack = false }: ServeCommandOptions,
+): Promise<SliceChoice | undefined> {
+  if (sliceFrom === undefined) {
+    if (sliceToken === undefined && !giveBack) return undefined;
+    throw usageError('--slice-token and --give-back require --slice-from');
+  }
+  if (sliceToken === undefined) throw usageError('--slice-from requires --slice-token');
+  if (ledgers > 1) throw usageError('--slice-from is for one ledger');
+  const url = urlOf('--slice-from', sliceFrom);
+  const token = Buffer.from(await readSmallFile(sliceToken, MAX_TOKEN_BYTES))
+    .toString('utf8')
+    .trim();
+  if (!/^[A-Za-z0-9._~+/=-]{1,512}$/.test(token))
+    throw usageError(`${printable(sliceToken)} has no token`, 'northroot gate token prints one');
+  const { sliceClient } = await import('../../gate/service/slice-client.js');
+  const onEvent = (event: object): void => logEvent(terminal, event);
+  return { source: sliceClient({ url, token }), givesBack: giveBack, onEvent };
+}
+
 /** What is malformed is not shown: it may have a password. @throws NorthrootError `USAGE` */
-function peerUrl(text: string): URL {
+function urlOf(option: string, text: string): URL {
   try {
-    return endpointOf('--peer', text);
+    return endpointOf(option, text);
   } catch (error) {
     throw usageError((error as Error).message);
   }

@@ -9,6 +9,7 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
 import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
+import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import { readRequest } from '../../log/policy/explain-request.js';
 import { pendingJson, requestJson } from '../../log/policy/request-json.js';
 import type { Gate } from '../gate.js';
@@ -18,6 +19,8 @@ import type { Face, FaceRequest, OpenGate, RequestFacts } from './face.js';
 import { Metrics, type MetricsSource, writeMetrics } from './metrics.js';
 import { Peers, type RoleChange, type Standing } from './peers.js';
 import { FORWARDED } from './relay.js';
+import { SliceSupply, type SliceSource, type SupplyEvent } from './slice-supply.js';
+import { answerNextSlice, answerSettleSlices } from './slice-routes.js';
 import { type Bearer, ownBearer, type Tokens, type TokenUse } from './tokens.js';
 import {
   malformed,
@@ -52,10 +55,19 @@ export interface GateServiceOptions extends OpenGate {
    * to it, or take over when it is gone. Requires `tokens`, the same for all.
    */
   readonly peers?: readonly URL[] | undefined;
+  /** Where the next slices come from, if the ledger spends those of another one. */
+  readonly slices?: SliceChoice | undefined;
   /** Called when it begins to lead, or to follow. */
   readonly onRole?: ((change: RoleChange) => void) | undefined;
   /** Called once a request is answered. */
   readonly onEvent?: ((event: ServiceEvent) => void) | undefined;
+}
+
+export interface SliceChoice {
+  readonly source: SliceSource;
+  /** Whether closing gives back what is left; requires that the ledger was opened with `checkpoints`. Default false. */
+  readonly givesBack?: boolean | undefined;
+  readonly onEvent?: ((event: SupplyEvent) => void) | undefined;
 }
 
 /** An answered request, without its parameters. */
@@ -113,6 +125,8 @@ const STATUSES: Readonly<Record<string, number>> = {
   AUTH_NOT_FOUND: 404,
   RECORD_NOT_FOUND: 404,
   AUTH_NOT_AN_AUTHORIZATION: 404,
+  SLICE_NOT_FOUND: 404,
+  SLICE_DENIED: 403,
   METHOD_NOT_ALLOWED: 405,
   REQUEST_ALLOWED: 409,
   REQUEST_CONFLICT: 409,
@@ -132,6 +146,7 @@ export class GateService {
   readonly #own: Bearer;
   #open: OpenGate;
   readonly #peers: Peers | undefined;
+  readonly #supply: SliceSupply | undefined;
   /** After a write failed, until all is open anew: why. */
   #failure: 'LEDGER_FAILED' | 'LEDGER_ROLLED_BACK' | undefined;
   #isReopening = false;
@@ -143,6 +158,7 @@ export class GateService {
     this.#open = { gate: options.gate, approvers: options.approvers };
     this.#own = ownBearer(options.gate.ledger.principalId);
     this.#peers = options.peers && this.#join(options.peers);
+    this.#supply = options.slices && this.#supplyFrom(options.slices);
     this.#routes = new Map<string, Route>([
       ['GET /openapi.json', { use: undefined, answer: () => options.openApi ?? '{}' }],
       [
@@ -152,6 +168,20 @@ export class GateService {
       ['POST /v1/decide', { use: 'call', answer: (asked) => this.#decide(asked) }],
       ['POST /v1/settle', { use: 'call', answer: (asked) => this.#settle(asked) }],
       ['POST /v1/release', { use: 'call', answer: (asked) => this.#release(asked) }],
+      [
+        'POST /v1/slice',
+        {
+          use: 'slice',
+          answer: ({ body, bearer, signal }) => answerNextSlice(this.#gate.ledger, body, bearer, signal),
+        },
+      ],
+      [
+        'POST /v1/slice/settle',
+        {
+          use: 'slice',
+          answer: ({ body, bearer, signal }) => answerSettleSlices(this.#gate.ledger, body, bearer, signal),
+        },
+      ],
       ['GET /v1/open', { use: 'read', answer: (asked) => this.#listOpen(asked) }],
       ['GET /v1/budget', { use: 'read', answer: () => this.#budget() }],
       ['GET /v1/approvals', { use: 'read', answer: () => this.#approvals() }],
@@ -249,9 +279,21 @@ export class GateService {
     return response;
   }
 
-  /** Leaves its peers. */
-  close(): void {
+  /** Leaves its peers, and gives slices back. The gate stays open. */
+  async close(): Promise<void> {
+    const leads = this.#leads;
     this.#peers?.close();
+    await this.#supply?.close(leads && this.#options.slices?.givesBack === true);
+  }
+
+  get #leads(): boolean {
+    return this.#failure === undefined && this.#peers?.leads !== false;
+  }
+
+  #supplyFrom({ source, onEvent }: SliceChoice): SliceSupply {
+    const ledger = (): LiveLedger => this.#gate.ledger;
+    const { clock } = ledger();
+    return new SliceSupply({ ledger, source, onEvent, clock, decides: () => this.#leads });
   }
 
   #join(urls: readonly URL[]): Peers {
@@ -342,11 +384,13 @@ export class GateService {
     this.#waiting += waits ? 1 : 0;
     try {
       const options = { signal, ...(waits ? { waitMs } : {}) };
+      await this.#supply?.ready(signal);
       const decision = await this.#gate.decide({ ...call, principal }, options);
       facts.effect = decision.effect;
       facts.code = decision.code;
       facts.authorization = decision.authorization;
       this.metrics.count('northroot_decisions_total', { effect: decision.effect, code: decision.code });
+      void this.#supply?.look();
       if (!waits) this.metrics.observe((performance.now() - began) / 1_000);
       return writeDecision(decision);
     } finally {

@@ -62,15 +62,15 @@ export async function serveGate(options: ServeGateOptions): Promise<GateServer> 
     }
     if (listen !== undefined) await open(listen, false);
   } catch (error) {
-    service.close();
     await Promise.all(servers.map((server) => server.close()));
+    await service.close();
     throw error;
   }
   return {
     urls: servers.map(({ url }) => url),
     close: async () => {
       await Promise.all(servers.map((server) => server.close()));
-      service.close();
+      await service.close();
     },
   };
 }

@@ -71,7 +71,7 @@ export async function serveGates(options: ServeGatesOptions): Promise<GateServer
   };
   const close = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.close()));
-    for (const service of services.values()) service.close();
+    await Promise.all([...services.values()].map((service) => service.close()));
   };
   try {
     for (const [name, service] of services) {

@@ -10,8 +10,8 @@ import { isPrincipalId, isPrincipalPattern, matchesPrincipalPattern } from '../.
 import { isToolPattern } from '../../base/value/tool.js';
 import { makeToolSet, matchesTool, type ToolSet } from '../../rules/bounds/tool-set.js';
 
-/** What a bearer may do: decide on calls and settle them; answer requests for approval; read. */
-export type TokenUse = 'call' | 'approve' | 'read';
+/** What a bearer may do: decide on calls and settle them; answer requests for approval; read; take slices for another ledger. */
+export type TokenUse = 'call' | 'approve' | 'read' | 'slice';
 
 /** Who asks. */
 export interface Bearer {
@@ -38,7 +38,7 @@ export interface TokenEntry {
   readonly may?: readonly TokenUse[];
 }
 
-const USES: readonly string[] = ['call', 'approve', 'read'];
+const USES: readonly string[] = ['call', 'approve', 'read', 'slice'];
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const DIGEST = /^sha-256:[A-Za-z0-9_-]{43}$/;
 const MAX_TOKENS = 10_000;

@@ -746,6 +746,15 @@ export class LiveLedger {
     await this.#ledger.readOn();
   }
 
+  /**
+   * Calls a function of a `Ledger`, such as `openSlice`, with the writer beneath. Closing waits for it.
+   * @throws TypeError when it is closed; what `act` throws
+   */
+  async use<T>(act: (ledger: Ledger) => Promise<T>): Promise<T> {
+    this.#assertOpen();
+    return this.#keep(act(this.#ledger));
+  }
+
   /** Records of other writers, as `Ledger.watch`. */
   watch(options: WatchOptions = {}): WatchedRecords {
     this.#assertOpen();

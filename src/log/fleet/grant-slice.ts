@@ -53,7 +53,7 @@ function amountsOf(caps: readonly Meter[]): AmountsByUnit {
   return Object.fromEntries(caps.map(({ unit, amount }) => [unit, amount]));
 }
 
-function exceeded(expected: string, actual: string): NorthrootError {
+export function exceeded(expected: string, actual: string): NorthrootError {
   return new NorthrootError('SLICE_EXCEEDED', `the slice has ${expected}, found ${actual}`, {
     hint: 'a grant of a slice spends no more than what was set aside, and ends no later',
   });
@@ -72,6 +72,16 @@ export async function grantSlice(
   ask: AskOptions = {},
 ): Promise<Appended> {
   const { now = () => new Date().toISOString(), ...bounds } = options;
+  return appendSliceGrant(child, slice, () => draftSliceGrant(slice, { occurredAt: now(), ...bounds }), ask);
+}
+
+/** Appends a drafted grant of a slice, once. @throws as {@link grantSlice} */
+export async function appendSliceGrant(
+  child: Ledger,
+  slice: GivenSlice,
+  draft: () => Draft<AuthorizationEvent>,
+  ask: AskOptions = {},
+): Promise<Appended> {
   if (slice.childId !== child.genesisId)
     throw new NorthrootError(
       'LEDGER_MISMATCH',
@@ -80,7 +90,6 @@ export async function grantSlice(
         hint: 'a slice is spent in the ledger that it was set aside for',
       },
     );
-  const draft = (): Draft<AuthorizationEvent> => draftSliceGrant(slice, { occurredAt: now(), ...bounds });
   const ledgerId = fromDigestText(slice.ledgerId);
   const sliceId = fromDigestText(slice.eventId);
   const isSlice = ({ slice: own }: Grant): boolean => own?.ledgerId === ledgerId && own.eventId === sliceId;

@@ -36,6 +36,23 @@ export interface SettleSlicesOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A slice under whose grant nothing more is done in the child, and what was used of it up to a checkpoint there. */
+export interface ClosedSlice {
+  /** The slice's action in the parent, `sha-256:…`. */
+  readonly sliceId: string;
+  /** The grant in the child. */
+  readonly grantId: string;
+  /** Of each unit that the grant caps. */
+  readonly used: readonly Meter[];
+  readonly checkpoint: Pick<CheckpointResult, 'eventId' | 'seq' | 'note' | 'treeSize'>;
+}
+
+/** What the parent is told of a slice. */
+export type SliceSettlement = Pick<ClosedSlice, 'sliceId' | 'used'> & {
+  /** Of the child's checkpoint. */
+  readonly note: string;
+};
+
 /** A slice that is settled in its parent. */
 export interface SettledSlice {
   /** The slice's action in the parent, `sha-256:…`. */
@@ -104,28 +121,58 @@ export async function settleSlices(
     .filter(([id]) => !open.includes(id))
     .map(([sliceId, grantId]): SettledSlice => ({ ...NOTHING, sliceId, grantId }));
   if (open.length === 0) return before;
-  const grantIds = open.map((id) => taken.get(id) as string);
-  await stop(child, grantIds, { ...options, now });
-  await drain(child, grantIds, { ...options, waitMs, now });
-  const { checkpoint, used } = await seal(child, grantIds, options);
   const settled: SettledSlice[] = [];
-  for (const [index, sliceId] of open.entries()) {
-    const grantId = grantIds[index] as string;
-    const meterUsed = used[index] as readonly Meter[];
+  for (const closed of await closeSlices(child, open, options)) {
+    const { sliceId, grantId, used, checkpoint } = closed;
+    const recorded = await recordSettlement(
+      parent,
+      { sliceId, used, note: checkpoint.note },
+      { now, signal },
+    );
     settled.push(
-      await recordSettlement(parent, { sliceId, grantId, used: meterUsed, checkpoint }, now, signal),
+      recorded === undefined ? { ...NOTHING, sliceId, grantId } : { ...closed, recorded, status: 'appended' },
     );
   }
   return [...before, ...settled];
 }
 
+/**
+ * Closes slices in their child, steps 1 to 3 of {@link settleSlices}: from there on their grants allow nothing, whether or not the parent is
+ * told. Those that the child has no grant of are left out.
+ * @param sliceIds - Of their actions in the parent, `sha-256:…`
+ * @throws NorthrootError `SLICE_OPEN` for what does not end in time; `LEDGER_INVALID` for broken evidence; as `Ledger.checkpoint` and
+ *   `Ledger.decide`
+ * @throws TypeError, RangeError for a bad option
+ */
+export async function closeSlices(
+  child: Ledger,
+  sliceIds: readonly string[],
+  options: SettleSlicesOptions = {},
+): Promise<ClosedSlice[]> {
+  checkOptions('closeSlices', options, SETTLE_OPTIONS);
+  const { waitMs = 0, signal, now = () => new Date().toISOString() } = options;
+  const taken = await child.inspect((_, state) => grantsOf(state), { signal });
+  const slices = sliceIds.filter((id) => taken.has(id));
+  if (slices.length === 0) return [];
+  const grantIds = slices.map((id) => taken.get(id) as string);
+  await stop(child, grantIds, { ...options, now });
+  await drain(child, grantIds, { ...options, waitMs, now });
+  const { checkpoint, used } = await seal(child, grantIds, options);
+  return slices.map((sliceId, index) => ({
+    sliceId,
+    grantId: grantIds[index] as string,
+    used: used[index] as readonly Meter[],
+    checkpoint,
+  }));
+}
+
 const NOTHING = { used: undefined, checkpoint: undefined, recorded: undefined, status: 'exists' } as const;
 
-/** The child's grant of each slice of a parent, by the slice. */
-function grantsOf(state: VerifyState, parentId: string): Map<string, string> {
+/** The child's grant of each slice, by the slice; of one parent, if it is given. */
+function grantsOf(state: VerifyState, parentId?: string): Map<string, string> {
   const grants = new Map<string, string>();
   for (const { slice, place } of listSliceGrants(state))
-    if (slice?.ledgerId === fromDigestText(parentId)) {
+    if (slice !== undefined && (parentId === undefined || slice.ledgerId === fromDigestText(parentId))) {
       const id = toDigestText(slice.eventId);
       if (!grants.has(id)) grants.set(id, place.eventId);
     }
@@ -280,14 +327,17 @@ function usedUnder(grant: Grant | undefined): Meter[] {
   return [...(grant?.accounts ?? [])].map(([unit, { used }]) => ({ unit, amount: sumQuantity(used) }));
 }
 
-async function recordSettlement(
+/**
+ * Records in the parent what was used of a slice, step 4 of {@link settleSlices}.
+ * @returns Undefined where it was settled before
+ * @throws as `findPermission` and `Ledger.decide`
+ */
+export async function recordSettlement(
   parent: Ledger,
-  slice: UsedSlice,
-  now: () => string,
-  signal: AbortSignal | undefined,
-): Promise<SettledSlice> {
-  const { sliceId, grantId, used, checkpoint } = slice;
-  const outputDigest = sha256Digest(encodeUtf8(checkpoint.note));
+  { sliceId, used, note }: SliceSettlement,
+  { now = () => new Date().toISOString(), signal }: Pick<SettleSlicesOptions, 'now' | 'signal'> = {},
+): Promise<{ readonly seq: number; readonly eventId: string } | undefined> {
+  const outputDigest = sha256Digest(encodeUtf8(note));
   try {
     const { seq, eventId } = await parent.decide(
       (state) => {
@@ -303,19 +353,10 @@ async function recordSettlement(
       },
       { signal },
     );
-    return { sliceId, grantId, used, checkpoint, recorded: { seq, eventId }, status: 'appended' };
+    return { seq, eventId };
   } catch (error) {
     // By another process, meanwhile.
-    if (error instanceof NorthrootError && error.code === 'AUTHORIZATION_REUSED')
-      return { ...NOTHING, sliceId, grantId };
+    if (error instanceof NorthrootError && error.code === 'AUTHORIZATION_REUSED') return undefined;
     throw error;
   }
-}
-
-/** A slice of which it is known what was used. */
-interface UsedSlice {
-  readonly sliceId: string;
-  readonly grantId: string;
-  readonly used: readonly Meter[];
-  readonly checkpoint: CheckpointResult;
 }

@@ -55,24 +55,25 @@ export function parseSlice(value: unknown): GivenSlice {
     eventId: id('event_id'),
     childId: id('child_ledger_id'),
     principalId,
-    caps: readCaps(caps),
+    caps: readMeters('meter_caps', caps, 1),
     expiresAt,
   };
 }
 
-function readCaps(value: unknown): readonly Meter[] {
-  const list: readonly unknown[] = Array.isArray(value) ? value : refuse('meter_caps', 'a list of meters');
+/** A meter vector. @param least - How many meters it must have. @throws RangeError naming `where` */
+export function readMeters(where: string, value: unknown, least: number): readonly Meter[] {
+  const list: readonly unknown[] = Array.isArray(value) ? value : refuse(where, 'a list of meters');
   const amounts = new Map<string, Quantity>();
   for (const each of list) {
     const { unit, amount } = (each ?? {}) as Partial<Record<keyof Meter, unknown>>;
     if (typeof unit !== 'string' || amounts.has(unit) || typeof amount !== 'object' || amount === null)
-      return refuse('meter_caps', 'a list of meters, each unit once');
+      return refuse(where, 'a list of meters, each unit once');
     amounts.set(unit, amount as Quantity);
   }
   const { vector, problems } = readAmounts(Object.fromEntries(amounts));
   const [problem] = problems;
-  if (problem !== undefined) throw new RangeError(`meter_caps: ${problem.message}`);
-  return vector.length > 0 ? vector : refuse('meter_caps', 'at least one meter');
+  if (problem !== undefined) throw new RangeError(`${where}: ${problem.message}`);
+  return vector.length >= least ? vector : refuse(where, `at least ${least} meter`);
 }
 
 function refuse(name: string, expected: string): never {

@@ -131,7 +131,7 @@ export async function openSlice(parent: Ledger, options: OpenSliceOptions): Prom
   // Asked for again, it has begun.
   const { refusal } = decided;
   if (refusal !== undefined && !isBegun(refusal))
-    throw refusal instanceof Error ? refusal : new TypeError(String(refusal));
+    throw refusal instanceof Error ? refusal : new TypeError('the slice was not begun', { cause: refusal });
   const { eventId, seq, status } = decided.recorded;
   const slice = await parent.inspect((_, state) => readSlice(state, parent.genesisId, eventId, childId), {
     signal,
@@ -144,6 +144,11 @@ export async function openSlice(parent: Ledger, options: OpenSliceOptions): Prom
 
 function isBegun(error: unknown): boolean {
   return error instanceof NorthrootError && error.code === 'AUTHORIZATION_STARTED';
+}
+
+/** The earliest end of a grant and those above it. @throws NorthrootError `GRANT_NOT_FOUND`, `GRANT_NOT_A_GRANT`, `GRANT_DENIED` */
+export function endOfGrant(state: VerifyState, grantId: string): string | undefined {
+  return describeGrant(state, grantId).until;
 }
 
 interface ParentGrant {

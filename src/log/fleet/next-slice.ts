@@ -1,0 +1,146 @@
+/**
+ * The next slice of a child: as an earlier one in all but its time. Who asks for it names the earlier one, so that a child gets no more at
+ * once, no longer and under no other grant than its owner set aside before.
+ */
+
+import { defined } from '../../base/defined.js';
+import { NorthrootError } from '../../base/error.js';
+import { fromDigestText, formatDigest, toDigestText } from '../../base/value/digest.js';
+import type { AmountsByUnit } from '../../base/value/meter.js';
+import { compareQuantities, formatQuantity } from '../../base/value/quantity.js';
+import { compareTimestamps, formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
+import type { Draft } from '../../format/event/build.js';
+import type { AuthorizationEvent } from '../../format/schema/generated/types.js';
+import { sliceParamsDigest } from '../../rules/bounds/slice.js';
+import { SLICE_TOOL } from '../../rules/bounds/tool-set.js';
+import { LedgerView } from '../read/ledger-view.js';
+import type { Appended, Ledger } from '../writer/ledger.js';
+import { appendSliceGrant, exceeded, listSliceGrants } from './grant-slice.js';
+import { endOfGrant, type GivenSlice, openSlice, type OpenedSlice, readLedgerId, sliceKey } from './slice.js';
+
+export interface NextSliceOptions {
+  /** The child ledger, `sha-256:…`. */
+  readonly childId: string;
+  /** The action of an earlier slice of this child, settled or not, `sha-256:…`. */
+  readonly after: string;
+  /** How many slices of this parent the child has, and one: a repeated request gets the slice that it has. */
+  readonly number: number;
+  /** Whether slices may be taken for this principal. Default: for all. */
+  readonly mayTake?: ((principalId: string) => boolean) | undefined;
+  readonly now?: (() => string) | undefined;
+  readonly honourImported?: readonly string[] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const MAX_NUMBER = 1_000_000;
+
+/**
+ * Sets aside in a parent what an earlier slice of a child had, under the same grant, for as long.
+ * @param parent - Open for decisions, by its path
+ * @throws DeniedError where the parent's grants deny it; it is recorded
+ * @throws NorthrootError `SLICE_NOT_FOUND` unless `after` is a slice of this child; `NOT_ALLOWED` for another principal; as `openSlice`
+ * @throws RangeError for a malformed option
+ */
+export async function openNextSlice(parent: Ledger, options: NextSliceOptions): Promise<OpenedSlice> {
+  const { number, mayTake = () => true, honourImported, signal } = options;
+  const now = options.now ?? ((): string => new Date().toISOString());
+  const childId = readLedgerId('openNextSlice: childId', options.childId);
+  const after = readLedgerId('openNextSlice: after', options.after);
+  if (!(Number.isSafeInteger(number) && number >= 1 && number <= MAX_NUMBER))
+    throw new RangeError(`openNextSlice: number: expected 1 to ${MAX_NUMBER}`);
+  const event = await readEvent(parent, after, signal);
+  const { authorization, decision, occurred_at: begun, principal_id: principalId } = event ?? {};
+  const action = authorization?.kind === 'action' ? authorization.action : undefined;
+  const grant = authorization?.grant_event_id;
+  if (
+    action?.tool_name !== SLICE_TOOL ||
+    decision !== 'allow' ||
+    grant === undefined ||
+    formatDigest(action.tool_params_digest) !== sliceParamsDigest(childId)
+  )
+    throw new NorthrootError('SLICE_NOT_FOUND', `${after} is no slice for ${childId}`, {
+      hint: 'name a slice that this child has',
+    });
+  if (principalId === undefined || !mayTake(principalId))
+    throw new NorthrootError('NOT_ALLOWED', `no slices may be taken here for ${principalId ?? 'nobody'}`);
+  const grantId = toDigestText(grant.b64);
+  const until = await parent.inspect((_, state) => endOfGrant(state, grantId), { signal });
+  const { expires_at: end } = action;
+  const wanted =
+    end === undefined
+      ? undefined
+      : formatInstant(parseTimestamp(now()) + parseTimestamp(end) - parseTimestamp(begun as string));
+  const expiresAt =
+    wanted !== undefined && until !== undefined && compareTimestamps(wanted, until) > 0 ? until : wanted;
+  const caps: AmountsByUnit = Object.fromEntries(
+    (action.meter_reservation ?? []).map(({ unit, amount }) => [unit, amount]),
+  );
+  const requestKey = sliceKey(childId, number);
+  return openSlice(parent, {
+    grantId,
+    childId,
+    caps,
+    requestKey,
+    honourImported,
+    signal,
+    ...defined({ expiresAt }),
+  });
+}
+
+/**
+ * Appends the child's grant of a next slice, once: as its newest grant of this parent's slices, but for the slice and the end.
+ * @param child - Open for decisions, by its path, with a signer of the role `authority`
+ * @throws NorthrootError `SLICE_NOT_FOUND` for a child without such a grant; `SLICE_EXCEEDED` where that grant has more than the slice; as
+ *   `grantSlice`
+ */
+export async function grantNextSlice(
+  child: Ledger,
+  slice: GivenSlice,
+  { now = () => new Date().toISOString(), signal }: Pick<NextSliceOptions, 'now' | 'signal'> = {},
+): Promise<Appended> {
+  const ledgerId = fromDigestText(slice.ledgerId);
+  const newest = await child.inspect(
+    (_, state) =>
+      listSliceGrants(state).findLast(({ slice: own }) => own?.ledgerId === ledgerId)?.place.eventId,
+    { signal },
+  );
+  const event = newest === undefined ? undefined : await readEvent(child, newest, signal);
+  if (event?.authorization.kind !== 'grant' || event.authorization.bounds === undefined)
+    throw new NorthrootError(
+      'SLICE_NOT_FOUND',
+      `${child.path} has no grant of a slice of ${slice.ledgerId}`,
+      {
+        hint: 'grant its first slice, which says what may be done with the next ones',
+      },
+    );
+  const { intents, policy_id, policy_digest, decision_code, canonical_profile_id } = event;
+  const { expires_at: _, ...bounds } = event.authorization.bounds;
+  for (const { unit, amount } of bounds.meter_caps ?? []) {
+    const most = slice.caps.find((each) => each.unit === unit)?.amount ?? { t: 'int', v: '0' };
+    if (compareQuantities(amount, most) > 0)
+      throw exceeded(`at most ${formatQuantity(most)} ${unit}`, `${formatQuantity(amount)} ${unit}`);
+  }
+  const draft = (): Draft<AuthorizationEvent> => ({
+    ...{ event_type: 'authorization', principal_id: slice.principalId, occurred_at: now() },
+    ...{ canonical_profile_id, intents, policy_id, policy_digest, decision: 'allow', decision_code },
+    authorization: {
+      kind: 'grant',
+      bounds: { ...bounds, ...(slice.expiresAt === undefined ? {} : { expires_at: slice.expiresAt }) },
+      slice: {
+        ledger_id: { alg: 'sha-256', b64: ledgerId },
+        event_id: { alg: 'sha-256', b64: fromDigestText(slice.eventId) },
+      },
+    },
+  });
+  return appendSliceGrant(child, slice, draft, { signal });
+}
+
+/** An authorization of a ledger; undefined if the record is another. */
+async function readEvent(
+  ledger: Ledger,
+  eventId: string,
+  signal: AbortSignal | undefined,
+): Promise<AuthorizationEvent | undefined> {
+  const { event } = await new LedgerView(ledger.path, { signal }).findRecord(eventId);
+  return event['event_type'] === 'authorization' ? (event as unknown as AuthorizationEvent) : undefined;
+}
