@@ -5,7 +5,7 @@
 
 import { constants } from 'node:os';
 import { Command, CommanderError, Help, Option } from 'commander';
-import { printable } from '../base/bytes/printable.js';
+import { printable, withoutPasswords } from '../base/bytes/printable.js';
 import { NorthrootError } from '../base/error.js';
 import { VERSION } from '../base/version.js';
 import { isStoreUrl, placeName } from '../log/fs/place.js';
@@ -222,7 +222,7 @@ export function makeProgram(run: Run): Command {
           `error: USAGE: ${countArguments(program, problem)}`,
           ...(said === undefined ? [] : [said]),
         ];
-        write(lines.map((line) => `${printable(line, 2_000)}\n`).join(''));
+        write(lines.map((line) => `${printable(withoutPasswords(line), 2_000)}\n`).join(''));
       },
     })
     .addHelpText(

@@ -3,7 +3,7 @@
  * output quietly; colours and progress are for terminals only.
  */
 
-import { printable } from '../base/bytes/printable.js';
+import { printable, withoutPasswords } from '../base/bytes/printable.js';
 import type { NorthrootError } from '../base/error.js';
 import { EventError } from '../format/event/validate.js';
 import { type Paint, plainPaint } from '../out/text/guide.js';
@@ -83,10 +83,10 @@ export class Terminal {
     const paint = this.#colours(process.stderr) ? ansiPaint : plainPaint;
     const where = place === undefined ? '' : `${printable(place)}: `;
     const [message, ...faults] = wordsOf(error);
-    process.stderr.write(`${paint('red', 'error')}: ${where}${error.code}: ${printable(message, 2_000)}\n`);
-    for (const fault of faults) process.stderr.write(`  ${printable(fault, 2_000)}\n`);
+    process.stderr.write(`${paint('red', 'error')}: ${where}${error.code}: ${shown(message)}\n`);
+    for (const fault of faults) process.stderr.write(`  ${shown(fault)}\n`);
     const hint = this.#hintFor(error);
-    if (hint !== undefined) process.stderr.write(`hint: ${printable(hint, 2_000)}\n`);
+    if (hint !== undefined) process.stderr.write(`hint: ${shown(hint)}\n`);
   }
 
   /** Shows where in the program an error arose. */
@@ -137,4 +137,9 @@ function wordsOf(error: NorthrootError): [string, ...string[]] {
     schema === undefined ? `${of} has ${messages.length} faults` : `${of}: ${messages.length} faults`,
     ...messages,
   ];
+}
+
+/** Words of an error may quote what was given, such as a malformed URL. */
+function shown(text: string): string {
+  return printable(withoutPasswords(text), 2_000);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { printable } from '../../src/base/bytes/printable.js';
+import { printable, withoutPasswords } from '../../src/base/bytes/printable.js';
 
 describe('printable', () => {
   it('leaves ordinary text alone, whatever its script', () => {
@@ -28,5 +28,16 @@ describe('printable', () => {
     expect(printable('x'.repeat(300))).toBe(`${'x'.repeat(199)}…`);
     expect(printable('abcdef', 4)).toBe('abc…');
     expect(printable('abcd', 4)).toBe('abcd');
+  });
+});
+
+describe('withoutPasswords', () => {
+  it.each([
+    ['postgres://u:p@h/d#x and https://u:p@h', 'postgres://u@h/d#x and https://u@h'],
+    ["found 'https://u:p@ss/w?#@[h'", "found 'https://u@[h'"],
+    ['x=s3://:p@h', 'x=s3://@h'],
+    ['https://u@h:80/ and a:b@c', 'https://u@h:80/ and a:b@c'],
+  ])('of %s leaves what names the place', (text, expected) => {
+    expect(withoutPasswords(text)).toBe(expected);
   });
 });

@@ -182,8 +182,7 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
     await (await waiting).release();
   });
 
-  test('a pooler that gives a session to several is refused', async () => {
-    // It leads every connection to one that it has.
+  test('a session that is cut while it has the lock is told, and the next one reads', async () => {
     const proxy = await CuttingProxy.start(server.port);
     onTestFinished(() => proxy.stop());
     const store = await open(server.url('pooled', { port: proxy.port }));

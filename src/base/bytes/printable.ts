@@ -15,3 +15,11 @@ export function printable(text: string, limit = 200): string {
   const cut = text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
   return cut.replace(UNSAFE, (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`);
 }
+
+/** Passwords of URLs, well-formed or not: from the colon after a name to the last `@` before white space. */
+const PASSWORD = /(:\/\/[^\s:@/]*):\S*@/g;
+
+/** `text` without the passwords of URLs in it. What is malformed MAY lose more. */
+export function withoutPasswords(text: string): string {
+  return text.replace(PASSWORD, '$1@');
+}

@@ -5,8 +5,10 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import type { Durability } from '../../log/store/ledger-store.js';
 import { copyLedger } from '../../log/writer/copy-ledger.js';
+import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { byteSize } from '../options.js';
+import { STDOUT } from '../targets.js';
 import { durabilityOption, LOCK_TIMEOUT } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
@@ -43,6 +45,8 @@ async function copy(
   to: string,
   { lockTimeout, segmentBytes, durability }: CopyChoice,
 ): Promise<ExitStatus> {
+  if (to === STDOUT)
+    throw usageError('a copy is continued where it ends, and standard output has no end', 'name a file');
   const { copied, size, root, isBehind, ...names } = await copyLedger(from, to, {
     lockTimeoutMs: lockTimeout * 1000,
     ...defined({ segmentBytes, durability }),

@@ -7,7 +7,7 @@ import {
   request as httpRequest,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { printable } from '../../base/bytes/printable.js';
+import { printable, withoutPasswords } from '../../base/bytes/printable.js';
 import type { ProxyFault } from './observer.js';
 
 export interface UpstreamOptions {
@@ -181,8 +181,8 @@ export function parseUpstream(text: string | URL): URL {
   let url: URL;
   try {
     url = new URL(text);
-  } catch (cause) {
-    throw new TypeError(`upstream: ${expected}, found ${printable(String(text), 80)}`, { cause });
+  } catch {
+    throw new TypeError(`upstream: ${expected}, found ${printable(withoutPasswords(String(text)), 80)}`);
   }
   const isPlain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if ((url.protocol === 'http:' || url.protocol === 'https:') && url.hostname !== '' && isPlain) return url;

@@ -6,7 +6,7 @@
  * that is wrong, who spends is verified again.
  */
 
-import { printable } from '../../base/bytes/printable.js';
+import { printable, withoutPasswords } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, describeValue, type OptionTypes } from '../../base/options.js';
 import { toDigestText } from '../../base/value/digest.js';
@@ -28,6 +28,7 @@ import { toFindingJson } from '../../rules/report/report.js';
 import type { Anchor, AnchorOutcome } from '../../rules/verify/anchors.js';
 import type { ParentLedger, Parents } from '../../rules/verify/parents.js';
 import { type VerificationResult, verifyParent } from '../../rules/verify/run-verification.js';
+import { placeName } from '../fs/place.js';
 import { openLedger } from '../tile/tile-tree.js';
 import { ANCHOR_TYPE, readLedgerAnchors, type RecordedAnchor, anchorToCheckpoint } from './anchor.js';
 import {
@@ -134,8 +135,7 @@ class Fleet {
   async add(paths: readonly string[]): Promise<void> {
     for (const path of paths) {
       this.#options.signal?.throwIfAborted();
-      const head = await readHead(path);
-      const member: Member = { ...head, facts: undefined, anchored: [], isStale: false };
+      const member = await memberOf(path);
       this.#members.push(member);
       this.#name(member);
     }
@@ -364,6 +364,20 @@ function sliceGaps(all: readonly Facts[], slices: readonly FleetSlice[]): NotChe
 
 /** The code of a ledger that was given twice. */
 const REPEATED = 'LEDGER_REPEATED';
+
+/** A URL is named as it may be shown. */
+async function memberOf(place: string): Promise<Member> {
+  const of = async (path: string): Promise<Member> => {
+    return { ...(await readHead(path)), facts: undefined, anchored: [], isStale: false };
+  };
+  try {
+    return await of(placeName(place));
+  } catch (error) {
+    if (!(error instanceof NorthrootError)) throw error;
+    const member = await of(withoutPasswords(place));
+    return { ...member, facts: failed(member, error) };
+  }
+}
 
 function repeated(member: Member, other: Member): Facts {
   return failed(

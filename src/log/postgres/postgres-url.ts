@@ -9,7 +9,7 @@ import { NorthrootError } from '../../base/error.js';
 
 /** The place of a ledger in a database. */
 export interface PostgresPlace {
-  /** For messages and findings: the URL without its password and its options. */
+  /** For messages and findings: the URL without its password and its options, but those that say which server it is. */
   readonly name: string;
   /** The ledger's name in the database. */
   readonly ledger: string;
@@ -34,10 +34,21 @@ export function parsePostgresUrl(url: string): PostgresPlace {
   const user = userInfo === undefined ? '' : `${userInfo.replace(/:.*$/s, '')}@`;
   const login = userInfo === undefined ? '' : `${userInfo}@`;
   return {
-    name: printable(`postgres://${user}${hosts}${path}#${ledger}`, 1_000),
+    name: printable(`postgres://${user}${hosts}${path}${serverIn(query)}#${ledger}`, 1_000),
     ledger,
     servers: each.map((host) => `postgres://${login}${host}${path}${query}`),
   };
+}
+
+/** Options that name another server than the URL before them: the folder of a socket, and its number. */
+function serverIn(query: string): string {
+  const options = new URLSearchParams(query);
+  const found = ['host', 'port'].flatMap((name) => {
+    // The driver takes the last of several.
+    const value = options.getAll(name).at(-1) ?? '';
+    return value === '' ? [] : [`${name}=${encodeURIComponent(value)}`];
+  });
+  return found.length === 0 ? '' : `?${found.join('&')}`;
 }
 
 /** A number of 31 bits that stands for a name, for locks and channels: two names MAY share it. */

@@ -3,7 +3,7 @@
  * and memory; {@link verifyCosignatures} verifies them.
  */
 
-import { printable } from '../../base/bytes/printable.js';
+import { printable, withoutPasswords } from '../../base/bytes/printable.js';
 import { startDeadline } from '../../base/deadline.js';
 import { NorthrootError } from '../../base/error.js';
 import { parseCheckpoint } from '../../format/note/checkpoint.js';
@@ -222,7 +222,7 @@ export function submissionUrl(prefix: string): string {
   if (url === undefined || !isWeb || /[?#]/.test(prefix) || url.username !== '' || url.password !== '') {
     throw new NorthrootError(
       'WITNESS_URL_INVALID',
-      `expected the http or https URL of a witness, without user, query and fragment, found ${printable(prefix)}`,
+      `expected the http or https URL of a witness, without user, query and fragment, found ${printable(withoutPasswords(prefix))}`,
     );
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}/add-checkpoint`;
