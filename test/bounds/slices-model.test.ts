@@ -4,12 +4,13 @@
  */
 
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { AnyEvent } from '../../src/format/event/build.js';
 import { buildEvent } from '../../src/format/event/build.js';
 import { toDigestText, type Digest, sha256Digest } from '../../src/base/value/digest.js';
 import type { Quantity } from '../../src/base/value/quantity.js';
 import type { AuthorizationEvent, ExecutionEvent } from '../../src/format/schema/generated/types.js';
+import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
 import { event, genesis, makeSigner } from '../docs/ledger-kit.js';
 import { LedgerMaker } from '../verify/seal-kit.js';
@@ -30,6 +31,9 @@ const PAIRS = SLOW === '1' ? 20_000 : 500;
 
 const SLICE = 'northroot.slice';
 const signer = makeSigner();
+
+afterEach(() => useFastPath(true));
+
 const AMOUNTS: readonly Quantity[] = [
   { t: 'int', v: '0' },
   { t: 'int', v: '1' },
@@ -456,7 +460,10 @@ test('the verifier holds every pair of ledgers against each other as the second 
     fc.asyncProperty(fc.array(fc.nat(0xffff), { minLength: 150, maxLength: 250 }), async (numbers) => {
       const pair = makePair(new Dice(numbers));
       const [child, parent] = [ledgerOf(pair.child.lines), ledgerOf(pair.parent.lines)];
-      const report = await verifyChunks(child, { parents: [parent] });
+      const report = await verifyChunks(child, { parents: [parent], now: NOON });
+      useFastPath(false);
+      expect(await verifyChunks(child, { parents: [parent], now: NOON })).toEqual(report);
+      useFastPath(true);
       const expected = judgePair(pair);
       const found = report.findings
         .filter(({ code }) => code.startsWith('SLICE_') || code === 'GRANT_REVOKED')

@@ -154,6 +154,29 @@ describe('slice', () => {
   });
 });
 
+describe('a slice that was begun', () => {
+  it('is neither abandoned, nor released, nor recorded as other calls are', () => {
+    makeParent('p7');
+    const { slice } = parse<InitJson>(expectOk(shop.run(init('c7', 'p7'))));
+    const before = shop.read('p7');
+    const record = ['record', 'p7', '--auth', String(slice.seq)];
+    for (const more of [
+      ['--abandon'],
+      ['--resume', '--', 'true'],
+      ['--outcome', 'success', '--meter', 'usd=0'],
+      ['--outcome', 'failure', '--error-code', 'TIMEOUT'],
+      ['--outcome', 'unknown'],
+    ])
+      expectError(shop.run([...record, ...more]), 1, 'SLICE_BEGUN');
+    const release = ['--outcome', 'failure', '--error-code', 'ABANDONED'];
+    expectError(shop.run([...record, ...release]), 1, 'AUTHORIZATION_STARTED');
+    expectError(shop.run([...record, '--', 'true']), 1, 'AUTHORIZATION_STARTED');
+    expect(expectOk(shop.run(['abandon', 'p7', '--expired', '--older-than', '1s']))).toBe('');
+    expect(shop.read('p7')).toBe(before);
+    expectOk(shop.run(['settle', 'p7', 'c7']));
+  });
+});
+
 describe('settle, anchor and fleet verify', () => {
   it('end what was begun, and prove it', async () => {
     shop.makeFolder('fleet');

@@ -1,6 +1,7 @@
 /** Many ledgers verified together: what a cap allowed over all of them, though some are gone. */
 
-import { readFileSync, rmSync, writeFileSync, mkdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, symlinkSync, writeFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { NorthrootError } from '../../src/base/error.js';
@@ -132,8 +133,18 @@ describe('verifying a fleet', () => {
     // The parent was put back to before it set the slices aside.
     cut(path('p'), 2);
     const back = await verify();
-    expect(back.ledgers.map(({ verdict }) => verdict)).toEqual(['ok', 'ok', 'undecided', 'ok', 'ok']);
-    expect(back.not_checked.find(({ code }) => code === 'SLICES')).toBeDefined();
+    expect(
+      back.ledgers.map(({ verdict, findings }) => [
+        verdict,
+        findings.find(({ severity }) => severity === 'error')?.code,
+      ]),
+    ).toEqual([
+      ['ok', undefined],
+      ['invalid', 'SLICE_NOT_FOUND'],
+      ['undecided', undefined],
+      ['invalid', 'SLICE_NOT_FOUND'],
+      ['invalid', 'SLICE_NOT_FOUND'],
+    ]);
   });
 
   it('finds a slice that two copies of a ledger spend', async () => {
@@ -172,6 +183,32 @@ describe('verifying a fleet', () => {
       ['settled', path('y')],
     ]);
     expect(report.caps.map(({ meters }) => meters[0]?.used)).toEqual([int(20), int(20)]);
+  });
+
+  it('hides no file that may be a ledger, and waits for no pipe', async () => {
+    const path = makePlace('hostile');
+    const ledger = await create(path('a.jsonl'));
+    await ledger.close();
+    const bytes = readFileSync(path('a.jsonl'));
+    writeFileSync(path('changed.jsonl'), Buffer.concat([Buffer.from('X'), bytes.subarray(1)]));
+    writeFileSync(path('empty.jsonl'), '');
+    writeFileSync(path('notes.txt'), 'mine');
+    execFileSync('mkfifo', [path('pipe.jsonl')]);
+    mkdirSync(path('segments'));
+    execFileSync('mkfifo', [path('segments/00000000000000000000.jsonl')]);
+    symlinkSync('loop.jsonl', path('loop.jsonl'));
+    symlinkSync('a.jsonl', path('other.jsonl'));
+    symlinkSync('.', path('here'));
+    const { ledgers } = await verifyFleet([...(await listFleet(path(''))), path('segments')]);
+    expect(ledgers.map(({ path: each, verdict, error }) => [each, verdict, error?.code])).toEqual([
+      [path('a.jsonl'), 'ok', undefined],
+      [path('changed.jsonl'), 'invalid', undefined],
+      [path('empty.jsonl'), 'undecided', undefined],
+      [path('loop.jsonl'), 'undecided', 'FILE_NOT_FOUND'],
+      [path('other.jsonl'), 'undecided', 'LEDGER_REPEATED'],
+      [path('pipe.jsonl'), 'undecided', 'NOT_A_LEDGER'],
+      [path('segments'), 'undecided', 'NOT_A_LEDGER'],
+    ]);
   });
 
   it('is asked with the paths of ledgers', async () => {

@@ -141,7 +141,10 @@ describe('a ledger that has grown', () => {
   });
 
   test('whatever is wrong with it', async () => {
-    const broken = FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length < 20_000);
+    // What parents say is not part of a saved state.
+    const broken = FILE_CASES.filter(
+      ({ ledger, parents }) => parents === undefined && fixtureBytes(ledger).length < 20_000,
+    );
     for (const fixture of sample(broken, 40)) {
       const bytes = fixtureBytes(fixture.ledger);
       const lines = linesOf(bytes.at(-1) === 0x0a ? bytes : Buffer.concat([bytes, Buffer.from('\n')]));

@@ -287,7 +287,8 @@ describe('fixtures with checkpoints and keys that change', () => {
   });
 
   test('go on after any line as if nothing had happened', async () => {
-    for (const fixture of chosen) {
+    // What parents say is not part of a saved state.
+    for (const fixture of chosen.filter(({ parents }) => parents === undefined)) {
       const bytes = fixtureBytes(fixture.ledger);
       // Without a time of its own a report is of the present, which two of them do not share.
       const given = { now: '2026-01-02T00:00:00Z', ...optionsOf(fixture) };
@@ -305,9 +306,9 @@ describe('fixtures with checkpoints and keys that change', () => {
     const few = chosen.filter((_, index) => index % 5 === 0);
     for (const fixture of few) {
       const bytes = fixtureBytes(fixture.ledger);
-      const given: VerifyOptions = { now: '2026-01-02T00:00:00Z', ...optionsOf(fixture) };
-      const noble: Report = await verifyLedger(bytes, { ...given, backend: nobleBackend });
-      expect(noble, fixture.ledger).toEqual(await verifyLedger(bytes, { ...given, backend }));
+      const given = (): VerifyOptions => ({ now: '2026-01-02T00:00:00Z', ...optionsOf(fixture) });
+      const noble: Report = await verifyLedger(bytes, { ...given(), backend: nobleBackend });
+      expect(noble, fixture.ledger).toEqual(await verifyLedger(bytes, { ...given(), backend }));
     }
   });
 });

@@ -31,7 +31,7 @@ describe('a ledger that spends a slice', () => {
   test('is held against a parent that was verified once, in whatever chunks', async () => {
     const { result, parent: known } = await verifyParent(bytesSource(parent, PARENT));
     expect(buildReport(result).verdict).toBe('ok');
-    for (const name of ['slice-exceeded', 'slice-used-otherwise', 'slice-used-after-it-was-settled']) {
+    for (const name of ['slice-exceeded', 'slice-mismatch-in-use', 'slice-mismatch-used-afterwards']) {
       const bytes = fixtureBytes(`broken/${name}.jsonl`);
       const whole = await verifyLedger(bytes, { parents: [parent] });
       expect(whole.verdict).toBe('violation');

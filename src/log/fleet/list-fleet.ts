@@ -8,7 +8,8 @@ import { isTimestamp } from '../../base/value/timestamp.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import { nodeFileSystem } from '../fs/file-system.js';
-import { listFolder } from '../fs/plain-file.js';
+import { isStoreUrl } from '../fs/place.js';
+import { type EntryKind, listFolder } from '../fs/plain-file.js';
 import { segmentName } from '../store/segments.js';
 import { isTileTree } from '../tile/tile-tree.js';
 
@@ -20,8 +21,14 @@ const MAX_ENTRIES = 8 * MAX_FLEET;
 /** How every record begins: its members are in canonical order. */
 const RECORD_START = '{"event":{';
 
+/** Files that are ledgers whatever they begin with: who changes their first byte does not hide them. */
+const LEDGER_ENDING = '.jsonl';
+/** Files beside a ledger that others may not read. */
+const KEY_ENDING = '.key';
+
 /**
- * The ledgers in a folder, by name: files that begin with a record, folders of segments, tile trees. Folders in it are not searched.
+ * The ledgers in a folder, by name: files that begin with a record, or whose name ends in `.jsonl`; folders of segments; tile trees; and
+ * what cannot be read, keys excepted, since it may be one. Links of those names are followed. Folders in it are not searched.
  * @throws NorthrootError `FLEET_EMPTY` for none; `INPUT_TOO_LARGE` for too many entries; as the file system does
  */
 export async function listFleet(folder: string): Promise<string[]> {
@@ -31,11 +38,7 @@ export async function listFleet(folder: string): Promise<string[]> {
   const paths: string[] = [];
   for (const { name, kind } of entries) {
     const path = join(folder, name);
-    if (
-      !name.startsWith('.') &&
-      (kind === 'file' ? await beginsWithRecord(path) : kind === 'folder' && (await isLedgerFolder(path)))
-    )
-      paths.push(path);
+    if (!name.startsWith('.') && (await isLedger(path, kind))) paths.push(path);
   }
   if (paths.length === 0)
     throw new NorthrootError('FLEET_EMPTY', `${printable(folder)} has no ledger in it`, {
@@ -51,6 +54,16 @@ export function parseFleetList(text: string): string[] {
   throw new NorthrootError('FLEET_EMPTY', 'the list names no ledger', {
     hint: 'expected one path on each line',
   });
+}
+
+async function isLedger(path: string, kind: EntryKind): Promise<boolean> {
+  if (kind !== 'folder' && path.endsWith(LEDGER_ENDING)) return true;
+  try {
+    return kind === 'file' ? await beginsWithRecord(path) : kind === 'folder' && (await isLedgerFolder(path));
+  } catch (error) {
+    if (!(error instanceof NorthrootError)) throw error;
+    return !path.endsWith(KEY_ENDING);
+  }
 }
 
 async function isLedgerFolder(path: string): Promise<boolean> {
@@ -74,6 +87,8 @@ export async function readHead(path: string): Promise<FleetHead> {
   try {
     const kind = await nodeFileSystem.kindOf(path);
     const file = kind === 'folder' ? join(path, segmentName(0)) : path;
+    // A pipe could be waited for without end.
+    await assertNoPipe(file);
     const bytes = await readBytes(file, MAX_LINE_BYTES);
     const end = bytes.indexOf(0x0a);
     const { type, eventId, occurredAt } = examineLine(bytes.subarray(0, Math.max(0, end)), 'records');
@@ -87,6 +102,14 @@ export async function readHead(path: string): Promise<FleetHead> {
     // Whatever it is, its verification says it.
     return { path, ledgerId: undefined, occurredAt: undefined };
   }
+}
+
+/** @throws NorthrootError `NOT_A_LEDGER` for a pipe or a device; as the file system does */
+export async function assertNoPipe(path: string): Promise<void> {
+  if (isStoreUrl(path) || (await nodeFileSystem.kindOf(path)) !== 'other') return;
+  throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is a pipe or a device`, {
+    hint: 'a ledger of a fleet is a file, a folder, or in a database',
+  });
 }
 
 async function readBytes(path: string, length: number): Promise<Buffer> {

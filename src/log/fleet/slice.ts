@@ -7,7 +7,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
-import { checkOptions, checkString, type OptionTypes } from '../../base/options.js';
+import { checkOptions, checkString, describeValue, type OptionTypes } from '../../base/options.js';
 import { fromDigestText, parseDigest, sha256Digest, tryParseDigest } from '../../base/value/digest.js';
 import { type AmountsByUnit, MAX_METERS, type Meter, meters } from '../../base/value/meter.js';
 import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
@@ -131,7 +131,7 @@ export async function openSlice(parent: Ledger, options: OpenSliceOptions): Prom
   // Asked for again, it has begun.
   const { refusal } = decided;
   if (refusal !== undefined && !isBegun(refusal))
-    throw refusal instanceof Error ? refusal : new TypeError('the slice was not begun', { cause: refusal });
+    throw refusal instanceof Error ? refusal : new TypeError(describeValue(refusal));
   const { eventId, seq, status } = decided.recorded;
   const slice = await parent.inspect((_, state) => readSlice(state, parent.genesisId, eventId, childId), {
     signal,

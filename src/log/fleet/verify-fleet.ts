@@ -9,7 +9,7 @@
 import { printable, withoutPasswords } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, describeValue, type OptionTypes } from '../../base/options.js';
-import { toDigestText } from '../../base/value/digest.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { orderTimestamps } from '../../base/value/timestamp.js';
 import { VERSION } from '../../base/version.js';
 import type {
@@ -26,7 +26,7 @@ import { EXIT_STATUS } from '../../rules/report/exit-status.js';
 import { listNotChecked } from '../../rules/report/not-checked.js';
 import { toFindingJson } from '../../rules/report/report.js';
 import type { Anchor, AnchorOutcome } from '../../rules/verify/anchors.js';
-import type { ParentLedger, Parents } from '../../rules/verify/parents.js';
+import { ParentLedger, type Parents } from '../../rules/verify/parents.js';
 import { type VerificationResult, verifyParent } from '../../rules/verify/run-verification.js';
 import { placeName } from '../fs/place.js';
 import { openLedger } from '../tile/tile-tree.js';
@@ -39,7 +39,7 @@ import {
   type SetAside,
   type SpentSlice,
 } from './fleet-slices.js';
-import { type FleetHead, MAX_FLEET, readHead } from './list-fleet.js';
+import { assertNoPipe, type FleetHead, MAX_FLEET, readHead } from './list-fleet.js';
 
 export interface VerifyFleetOptions {
   /** Every ledger is verified by it. Default: each by its own keys. */
@@ -164,7 +164,21 @@ class Fleet {
       onProgress?.((done += 1), this.#members.length);
     }
     // What a ledger sets aside and anchors does not depend on others: once is enough.
-    for (const member of inOrder) if (member.isStale) await this.#verify(member, false);
+    for (const member of inOrder)
+      if (member.isStale || this.#bareParents(member).length > 0) await this.#verify(member, false);
+  }
+
+  /** Ledgers that a verified member spends slices of, and that set none aside: perhaps they were put back to before they did. */
+  #bareParents({ facts }: Member): ParentLedger[] {
+    const ids = new Set(facts?.spent.map(({ ledgerId }) => ledgerId));
+    return [...ids].flatMap((id) => {
+      const { path, facts: own } = this.#byId.get(id) ?? {};
+      const ledgerId = fromDigestText(id);
+      if (path === undefined || own === undefined || own.ledger.error !== undefined) return [];
+      if (this.#parents.has(ledgerId)) return [];
+      const isInvalid = own.ledger.verdict === 'invalid';
+      return [new ParentLedger({ name: path, ledgerId, isInvalid, sealedSize: 0 }, new Map())];
+    });
   }
 
   async #verify(member: Member, isFirst: boolean): Promise<void> {
@@ -173,13 +187,14 @@ class Fleet {
     signal?.throwIfAborted();
     member.isStale = false;
     try {
+      await assertNoPipe(path);
       const source = await openLedger(path);
       const { result, parent } = await verifyParent(source, {
         trust,
         now,
         maxFindings,
         signal,
-        parents: [...this.#parents.values()],
+        parents: [...this.#parents.values(), ...this.#bareParents(member)],
         checkpoints: member.anchored.map(({ held }) => held),
         ...((source.size ?? Infinity) > ONE_THREAD_BYTES ? {} : { threads: 1 }),
       });

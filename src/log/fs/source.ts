@@ -71,7 +71,13 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
   const segments: Segment[] = [];
   for (const name of names) {
     const file = join(path, name);
-    size += (await orIoError(stat(file), file)).size;
+    const found = await orIoError(stat(file), file);
+    // A pipe could be waited for without end.
+    if (!found.isFile())
+      throw new NorthrootError('NOT_A_LEDGER', `${printable(file)} is no file`, {
+        hint: 'the segments of a ledger are files',
+      });
+    size += found.size;
     segments.push({ file, firstSeq: Number(name.slice(0, 20)), chunks: read(file) });
   }
   const findGrowth = async (): Promise<SourceGrowth | undefined> => {

@@ -33,7 +33,7 @@ import {
 import { SLICE_TOOL } from '../bounds/tool-set.js';
 import type { EventVerdict } from './line-result.js';
 import type { Links } from './links.js';
-import { sliceKey, sliceUseOf } from './slice-use.js';
+import { sliceKey, sliceUses } from './slice-use.js';
 
 /** A slice of a parent, as that ledger's verification found it. */
 interface FoundSlice extends Slice {
@@ -266,13 +266,14 @@ export class Parents {
   observe(state: SpendingLedger, line: ExaminedLine, place: EventPlace): void {
     if (line.type !== 'checkpoint') return;
     const note = toDigestText(sha256Base64url(encodeUtf8(line.event().note)));
+    let uses: ReturnType<typeof sliceUses> | undefined;
     for (const [ledgerId, parent] of this.#byLedger) {
       for (const eventId of parent.settledUpTo(note)) {
         const key = sliceKey({ ledgerId, eventId });
         // The same note is right once.
         if (this.#settled.has(key)) continue;
         const spending = this.#spending.get(key);
-        const use = spending === undefined ? UNUSED : sliceUseOf(state, spending.grant);
+        const use = spending === undefined ? UNUSED : (uses ??= sliceUses(state))(spending.grant);
         this.#settled.set(key, { place, use });
         for (const grant of this.#grants.get(key) ?? []) settle(state, grant, place);
       }

@@ -11,23 +11,29 @@ export function sliceKey({ ledgerId, eventId }: SliceName): string {
 }
 
 /**
- * How a root grant stands after the last line, for the settlement of its slice: see `findUnclosed`. Over an index only after its actions were
- * loaded.
+ * How root grants stand after the last line, for the settlement of their slices: see `findUnclosed`. What is open is counted once, for all of
+ * them. Over an index only after its actions were loaded.
  */
-export function sliceUseOf({ links }: { readonly links: Links }, grant: Grant): SliceUse {
-  const { withdrawal, accounts, index } = grant;
-  const isUnder = (each: Grant | undefined): boolean =>
-    grantChain(each).some((above) => above.index === index);
-  let openActions = 0;
-  for (const { eventId } of links.actions.open())
-    if (isUnder(links.actions.get(fromDigestText(eventId))?.grant)) openActions += 1;
-  let openStarts = 0;
-  for (const [id, starts] of links.starts)
-    if (isUnder(links.actions.get(id)?.grant ?? links.grants.get(id))) openStarts += starts.size;
-  return {
-    isStopped: withdrawal?.effect === 'revoke' && withdrawal.stop !== undefined,
-    openActions,
-    openStarts,
-    used: new Map([...accounts].map(([unit, { used }]) => [unit, used])),
+export function sliceUses({ links }: { readonly links: Links }): (grant: Grant) => SliceUse {
+  const openActions = new Map<number, number>();
+  const openStarts = new Map<number, number>();
+  const add = (counts: Map<number, number>, under: Grant | undefined, count: number): void => {
+    const root = grantChain(under).at(-1);
+    if (root !== undefined) counts.set(root.index, (counts.get(root.index) ?? 0) + count);
   };
+  for (const { eventId } of links.actions.open())
+    add(openActions, links.actions.get(fromDigestText(eventId))?.grant, 1);
+  for (const [id, starts] of links.starts)
+    add(openStarts, links.actions.get(id)?.grant ?? links.grants.get(id), starts.size);
+  return ({ withdrawal, accounts, index }) => ({
+    isStopped: withdrawal?.effect === 'revoke' && withdrawal.stop !== undefined,
+    openActions: openActions.get(index) ?? 0,
+    openStarts: openStarts.get(index) ?? 0,
+    used: new Map([...accounts].map(([unit, { used }]) => [unit, used])),
+  });
+}
+
+/** {@link sliceUses} of one grant. */
+export function sliceUseOf(state: { readonly links: Links }, grant: Grant): SliceUse {
+  return sliceUses(state)(grant);
 }
