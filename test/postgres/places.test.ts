@@ -98,6 +98,27 @@ describe.skipIf(hasNoPostgres)('the URL of a database', () => {
       expect(run(...args), args.join(' ')).toMatchObject({ status: 2 });
   });
 
+  test('with a named key needs no folder of the state that is there already', () => {
+    const ledger = url('elsewhere');
+    const key = shop.path('elsewhere.key');
+    expectOk(run('keygen', '--out', key));
+    expectOk(run('init', ledger, '--key', key));
+    const grant = ['--to', 'agent:a1', '--tool', 'sh.*', '--cap', 'calls=9', '--expires', '1d'];
+    expectOk(run('grant', ledger, '--key', key, ...grant));
+    const action = ['--principal', 'agent:a1', '--tool', 'sh.x', '--reserve', 'calls=1', '--attach'];
+    for (const [n, [command, ...rest]] of [
+      ['checkpoint'],
+      ['append', '--checkpoint-every', '1'],
+      ['authorize', ...action, '--', 'ls'],
+    ].entries()) {
+      const end = shop.run([command, ledger, '--key', key, ...rest], {
+        input: command === 'append' ? '{"event_type":"x.y","principal_id":"agent:a1"}\n' : '',
+        env: { XDG_STATE_HOME: shop.path(`new-state-${n}`) },
+      });
+      expect(end, command).toMatchObject({ status: 0 });
+    }
+  });
+
   test('on two sockets of the same names is two places', () => {
     const here = server.socketUrl('shop');
     const elsewhere = here.replace(/host=[^&]*/, 'host=%2Fnowhere');
