@@ -86,6 +86,11 @@ describe.skipIf(hasNoPostgres)('the URL of a database', () => {
     for (const format of ['text', 'json'])
       expect(run('fleet', 'verify', shop.path('list.txt'), '--format', format).status).toBe(2);
     expect(run('fleet', 'verify', shop.path('list.txt')).stdout).toContain('1 ok, 1 undecided');
+    const hook = ['hook', 'install', 'claude-code', '--principal', 'agent:a1'];
+    const installed = run(...hook, '--ledger', url('shop'), '--settings', shop.path('settings.json'));
+    expect(installed).toMatchObject({ status: 0 });
+    expect(installed.stderr).toContain('PGPASSWORD');
+    expect(shop.read('settings.json')).not.toContain(SECRET);
     const web = `https://u:${SECRET}@[h`;
     for (const args of [
       ['serve', `x=${url('shop')}`],
