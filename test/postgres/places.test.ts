@@ -86,6 +86,11 @@ describe.skipIf(hasNoPostgres)('the URL of a database', () => {
     for (const format of ['text', 'json'])
       expect(run('fleet', 'verify', shop.path('list.txt'), '--format', format).status).toBe(2);
     expect(run('fleet', 'verify', shop.path('list.txt')).stdout).toContain('1 ok, 1 undecided');
+    const hook = ['hook', 'install', 'claude-code', '--principal', 'agent:a1'];
+    const installed = run(...hook, '--ledger', url('shop'), '--settings', shop.path('settings.json'));
+    expect(installed).toMatchObject({ status: 0 });
+    expect(installed.stderr).toContain('PGPASSWORD');
+    expect(shop.read('settings.json')).not.toContain(SECRET);
     const web = `https://u:${SECRET}@[h`;
     for (const args of [
       ['serve', `x=${url('shop')}`],
@@ -96,6 +101,27 @@ describe.skipIf(hasNoPostgres)('the URL of a database', () => {
       ['append', url('shop'), '--lock-timeout', web],
     ])
       expect(run(...args), args.join(' ')).toMatchObject({ status: 2 });
+  });
+
+  test('with a named key needs no folder of the state that is there already', () => {
+    const ledger = url('elsewhere');
+    const key = shop.path('elsewhere.key');
+    expectOk(run('keygen', '--out', key));
+    expectOk(run('init', ledger, '--key', key));
+    const grant = ['--to', 'agent:a1', '--tool', 'sh.*', '--cap', 'calls=9', '--expires', '1d'];
+    expectOk(run('grant', ledger, '--key', key, ...grant));
+    const action = ['--principal', 'agent:a1', '--tool', 'sh.x', '--reserve', 'calls=1', '--attach'];
+    for (const [n, [command, ...rest]] of [
+      ['checkpoint'],
+      ['append', '--checkpoint-every', '1'],
+      ['authorize', ...action, '--', 'ls'],
+    ].entries()) {
+      const end = shop.run([command, ledger, '--key', key, ...rest], {
+        input: command === 'append' ? '{"event_type":"x.y","principal_id":"agent:a1"}\n' : '',
+        env: { XDG_STATE_HOME: shop.path(`new-state-${n}`) },
+      });
+      expect(end, command).toMatchObject({ status: 0 });
+    }
   });
 
   test('on two sockets of the same names is two places', () => {

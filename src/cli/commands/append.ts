@@ -39,6 +39,7 @@ import {
   KEY,
   LOCK_TIMEOUT,
   notePathOf,
+  prepareStateFolder,
   openOrCreate,
 } from './ledger-key.js';
 import { describeNotice } from './notices.js';
@@ -154,6 +155,7 @@ async function append(
     if (of.code === 'CHECKPOINT_FAILED') unsealed = of.error;
     terminal.say(describeNotice(of));
   };
+  await prepareStateFolder(path);
   const ledger = await openLedger(context, path, options, publish, notice);
   const waiting = new Backlog();
   const results = new ResultLines(terminal);

@@ -23,7 +23,7 @@ import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { principalId, repeatable, seconds } from '../options.js';
 import { INDEX, NO_INDEX } from '../view.js';
-import { findSigner, notePathOf, writingOptions } from './ledger-key.js';
+import { findSigner, notePathOf, prepareStateFolder, writingOptions } from './ledger-key.js';
 
 interface CheckpointCommandOptions {
   readonly key: readonly string[];
@@ -104,6 +104,7 @@ async function checkpoint(
     }
   };
   const notePath = options.note ?? notePathOf(path);
+  await prepareStateFolder(path);
   const made = await withLedger(async (ledger) => {
     if (
       urls.length > 0 &&

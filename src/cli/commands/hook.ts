@@ -22,7 +22,7 @@ import {
 } from '../../gate/hook/settings.js';
 import { WireDesk } from '../../gate/hook/wire-desk.js';
 import { kindOfPath, readSmallFile, removeFile, rewriteFile } from '../../log/fs/file-system.js';
-import { isStoreUrl } from '../../log/fs/place.js';
+import { isStoreUrl, placeUrl } from '../../log/fs/place.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readStandardInput } from '../hook-client.js';
@@ -196,7 +196,14 @@ async function installInto(
 ): Promise<ExitStatus> {
   const options = optionsOf(profile, choice);
   if (options.socket === undefined) throw usageError('expected --ledger, --socket or both');
-  if (options.ledger !== undefined) await assertGranted(context, options.ledger, options.principal, choice);
+  const { ledger } = options;
+  if (ledger !== undefined) {
+    await assertGranted(context, ledger, options.principal, choice);
+    if (placeUrl(ledger) !== ledger)
+      context.terminal.say(
+        "warning: settings do not take the URL's password and options: set PGPASSWORD or PGPASSFILE, and the like, where the agent runs",
+      );
+  }
   const path = settingsPathOf(profile, choice);
   const text = await readSettings(path);
   const after = installHooks(profile, text, commandOf(profile, choice), hostTimeout(options));

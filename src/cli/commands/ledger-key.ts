@@ -112,6 +112,7 @@ export async function decidingOptions(
   signer: Signer | undefined,
   choice: SigningChoice,
 ): Promise<ReturnType<typeof writingOptions> & Pick<LedgerOptions, 'position'>> {
+  await prepareStateFolder(path);
   const position =
     choice.position ?? (await positionBesideKey(path, choice.key)) ?? (await positionOf(terminal, path));
   return { ...writingOptions(terminal, signer, choice), position };
@@ -129,6 +130,11 @@ async function positionOf(terminal: Terminal, ledger: string): Promise<string | 
     );
     return false;
   }
+}
+
+/** Makes that folder where it can; what then needs it says so. */
+export async function prepareStateFolder(ledger: string): Promise<void> {
+  await makeStateFolder(ledger).catch(() => undefined);
 }
 
 /** Makes the folder of what belongs to a ledger in a database, for this user only. @throws NorthrootError as the file system does */

@@ -17,7 +17,7 @@ import {
   sha256Digest,
 } from '../../base/value/digest.js';
 import { type FileSystem, nodeFileSystem } from '../fs/file-system.js';
-import { besidePath } from '../fs/place.js';
+import { besidePath, isStoreUrl, stateFolder } from '../fs/place.js';
 import { listFolder } from '../fs/plain-file.js';
 import {
   ContentStore,
@@ -55,7 +55,7 @@ export function contentFile(ledger: string, digest: Digest): string | undefined 
  * @param bytes - At most 1 MiB: of a call's parameters the canonical bytes
  * @returns Its digest, for an event
  * @throws NorthrootError `CONTENT_TOO_LARGE`, `CONTENTS_FULL`; `CONTENTS_UNUSABLE` where the folder's name is taken by something else, a
- *   symbolic link included; `FILE_NOT_FOUND` without a ledger; `DISK_FULL`, `ACCESS_DENIED` and the like
+ *   symbolic link included; `FILE_NOT_FOUND` for a path without a ledger; `DISK_FULL`, `ACCESS_DENIED` and the like
  * @throws TypeError, RangeError for malformed arguments
  * @example
  * const paramsDigest = await writeContent('ledger.jsonl', canonicalBytes(params));
@@ -103,7 +103,8 @@ export class ContentFolder {
   ) {
     this.path = contentsPath(ledger);
     const beforeMaking = async (): Promise<void> => {
-      if ((await fileSystem.kindOf(ledger)) === 'missing')
+      if (isStoreUrl(ledger)) await fileSystem.makeFolder(stateFolder(), 0o700);
+      else if ((await fileSystem.kindOf(ledger)) === 'missing')
         throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(ledger)}`);
     };
     this.#store = new ContentStore(this.path, { maxBytes }, { fileSystem, beforeMaking });
