@@ -133,17 +133,11 @@ async function reservedIn({
   ledger,
   grantId,
 }: Parent): Promise<{ readonly used: string; readonly left: string }> {
-  const { balances } = (await ledger.inspect((_, state) => {
+  return ledger.inspect((_, state) => {
     const grant = [...state.links.grants.values()].find(({ place }) => place.eventId === grantId);
-    const account = grant?.accounts.get('calls');
-    return {
-      balances: {
-        used: String(account?.used.n),
-        left: String((account?.cap.n ?? 0n) - (account?.used.n ?? 0n) - (account?.reserved.n ?? 0n)),
-      },
-    };
-  })) as { balances: { used: string; left: string } };
-  return balances;
+    const { cap, used, reserved } = grant!.accounts.get('calls')!;
+    return { used: String(used.n), left: String(cap.n - used.n - reserved.n) };
+  });
 }
 
 it('asks for the next slice when little is left, up to the cap, and gives back what is left', async () => {

@@ -35,7 +35,7 @@ export function sliceClient({ url, token, timeoutMs = DEFAULT_TIMEOUT_MS }: Slic
     if (value === undefined || !isJsonObject(value)) throw invalid('it is no JSON object');
     if (status === 200) return value;
     const error = value['error'];
-    const code = isJsonObject(error as JsonValue) ? (error as { readonly code?: unknown }).code : undefined;
+    const code = isJsonObject(error) ? error['code'] : undefined;
     if (typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code))
       throw new NorthrootError(code, `the parent's service refuses, status ${status}`);
     throw invalid(`status ${status}`);

@@ -92,8 +92,8 @@ function readId(members: Members, name: string): string {
 }
 
 function readSettlement(value: unknown, index: number): SliceSettlement {
-  if (!isJsonObject(value as JsonObject)) throw malformed(`/slices/${index}: expected an object`);
-  const members = new Members(value as JsonObject, `/slices/${index}`);
+  if (!isJsonObject(value)) throw malformed(`/slices/${index}: expected an object`);
+  const members = new Members(value, `/slices/${index}`);
   const sliceId = readId(members, 'event_id');
   const note = members.text('note', MAX_NOTE_CHARACTERS);
   const used = members.any('meter_used');

@@ -114,7 +114,7 @@ export async function grantNextSlice(
       },
     );
   const { intents, policy_id, policy_digest, decision_code, canonical_profile_id } = event;
-  const { expires_at: _, ...bounds } = event.authorization.bounds;
+  const { bounds } = event.authorization;
   for (const { unit, amount } of bounds.meter_caps ?? []) {
     const most = slice.caps.find((each) => each.unit === unit)?.amount ?? { t: 'int', v: '0' };
     if (compareQuantities(amount, most) > 0)
@@ -125,7 +125,7 @@ export async function grantNextSlice(
     ...{ canonical_profile_id, intents, policy_id, policy_digest, decision: 'allow', decision_code },
     authorization: {
       kind: 'grant',
-      bounds: { ...bounds, ...(slice.expiresAt === undefined ? {} : { expires_at: slice.expiresAt }) },
+      bounds: defined({ ...bounds, expires_at: slice.expiresAt }),
       slice: {
         ledger_id: { alg: 'sha-256', b64: ledgerId },
         event_id: { alg: 'sha-256', b64: fromDigestText(slice.eventId) },
