@@ -551,9 +551,11 @@ class World {
   }
 
   #promote(chance: Chance): void {
-    const { size } = this.#server.memory;
+    const { memory } = this.#server;
+    const { size } = memory;
     const lost = this.#mode === 'async' ? chance.within(0, 6) : 0;
-    const to = Math.max(this.#setupSize, size - lost);
+    // A standby has whole commits.
+    const to = Math.max(this.#setupSize, memory.groupEndBefore(size - lost));
     if (to < size) this.#isRolledBack = true;
     this.#server.promote(to);
     // What took the primary away may take others along.

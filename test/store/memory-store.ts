@@ -42,6 +42,8 @@ export class MemoryStore {
   /** Each with its `\n`. */
   readonly #lines: Buffer[] = [];
   readonly #offsets: number[] = [0];
+  /** The sizes after each append. */
+  #groups: number[] = [];
   readonly #waiters: Waiter[] = [];
   readonly #listeners = new Set<() => void>();
   #isTaken = false;
@@ -71,8 +73,14 @@ export class MemoryStore {
     return lines.length === count ? lines : undefined;
   }
 
+  /** The size after the last whole group of lines up to a size. */
+  groupEndBefore(size: number): number {
+    return this.#groups.findLast((end) => end <= size) ?? 0;
+  }
+
   /** Forgets all lines but the first ones, as a standby that is promoted may have. */
   rollBack(size: number): void {
+    this.#groups = this.#groups.filter((end) => end <= size);
     this.#lines.splice(size);
     this.#offsets.splice(size + 1);
     for (const listener of [...this.#listeners]) listener();
@@ -119,6 +127,7 @@ export class MemoryStore {
       this.#lines.push(Buffer.from(line));
       this.#offsets.push((this.#offsets.at(-1) ?? 0) + line.length);
     }
+    this.#groups.push(this.#lines.length);
     for (const listener of [...this.#listeners]) listener();
   }
 

@@ -116,6 +116,7 @@ async function serve(
       '--peer requires --listen and --tokens',
       'services reach one another by their addresses, with the tokens of their clients',
     );
+  const peers = options.peer?.map((text) => urlOf('--peer', text));
   const slices = await readSlices(terminal, paths.length, options);
   const named = nameLedgers(paths);
   const tokens = await readTokens(options.tokens);
@@ -126,7 +127,7 @@ async function serve(
       tokens,
       listen: options.listen,
       publicUrl: options.publicUrl,
-      peers: options.peer?.map((text) => urlOf('--peer', text)),
+      peers,
       slices,
     }),
     onEvent: options.log ? (event: ServiceEvent) => logEvent(terminal, event) : undefined,

@@ -72,8 +72,8 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
   for (const name of names) {
     const file = join(path, name);
     const found = await orIoError(stat(file), file);
-    // A pipe could be waited for without end.
-    if (!found.isFile())
+    // A pipe could be waited for without end; a folder is told of when it is read.
+    if (!found.isFile() && !found.isDirectory())
       throw new NorthrootError('NOT_A_LEDGER', `${printable(file)} is no file`, {
         hint: 'the segments of a ledger are files',
       });
