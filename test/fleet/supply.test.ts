@@ -225,6 +225,15 @@ it('refuses whoever may not take slices, and what is no slice of the child', asy
   await expect(mine.next({ ...next, childId: `sha-256:${'E'.repeat(43)}` })).rejects.toMatchObject({
     code: 'SLICE_NOT_FOUND',
   });
+  // A grant can be executed, and is no slice.
+  const note = (await parent.ledger.checkpoint()).note;
+  const records = () => parent.ledger.inspect((_, state) => state.records);
+  const before = await records();
+  const settle = (sliceId: string, client = mine) => client.settle(childId, [{ sliceId, used: [], note }]);
+  await expect(settle(parent.grantId)).rejects.toMatchObject({ code: 'SLICE_NOT_FOUND' });
+  await expect(settle(childId)).rejects.toMatchObject({ code: 'SLICE_NOT_FOUND' });
+  await expect(settle(slice.eventId, as(other.token))).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
+  expect(await records()).toBe(before);
   const [one, two] = [await mine.next(next), await mine.next(next)];
   expect(two).toEqual(one);
   await expect(mine.settle(childId, [{ sliceId: slice.eventId, used: [], note: 'x' }])).rejects.toMatchObject(

@@ -4,15 +4,16 @@ import { NorthrootError } from '../../base/error.js';
 import { type JsonObject, isJsonObject } from '../../base/json/value.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { fromDigestText } from '../../base/value/digest.js';
-import { readMeters } from '../../log/fleet/slice-json.js';
 import { decodeCheckpoint } from '../../format/note/checkpoint.js';
 import { DeniedError } from '../../log/agent/errors.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import { openNextSlice } from '../../log/fleet/next-slice.js';
 import { recordSettlement, type SliceSettlement } from '../../log/fleet/settle.js';
-import { formatSlice } from '../../log/fleet/slice-json.js';
+import { formatSlice, readMeters } from '../../log/fleet/slice-json.js';
 import { sliceParamsDigest } from '../../rules/bounds/slice.js';
 import { SLICE_TOOL } from '../../rules/bounds/tool-set.js';
+import { isUsedUp } from '../../rules/verify/event-index.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import type { Bearer } from './tokens.js';
 import { malformed, Members } from './wire.js';
 
@@ -61,28 +62,31 @@ export async function answerSettleSlices(
   members.end();
   const settled: object[] = [];
   for (const each of settlements) {
-    await parent.use((ledger) =>
-      ledger.inspect((_, state) => assertOf(state.links.actions.get(fromDigestText(each.sliceId))), {
-        signal,
-      }),
+    const isSettled = await parent.use((ledger) =>
+      ledger.inspect((_, state) => assertSlice(state, each.sliceId, childId, bearer), { signal }),
     );
-    const recorded = await parent.use((ledger) =>
-      recordSettlement(ledger, each, { now: () => parent.now(), signal }),
-    );
+    const recorded = isSettled
+      ? undefined
+      : await parent.use((ledger) => recordSettlement(ledger, each, { now: () => parent.now(), signal }));
     settled.push({ event_id: each.sliceId, status: recorded === undefined ? 'exists' : 'appended' });
   }
   return { settled };
+}
 
-  function assertOf(
-    action: { readonly toolName: string; readonly params: string; readonly principalId: string } | undefined,
-  ): void {
-    // What was settled before is passed over.
-    if (action === undefined) return;
-    if (action.toolName !== SLICE_TOOL || action.params !== sliceParamsDigest(childId))
-      throw new NorthrootError('SLICE_NOT_FOUND', 'there is no such slice for this ledger');
-    if (!bearer.mayBe(action.principalId))
-      throw new NorthrootError('NOT_ALLOWED', 'this token may not speak for the principal of this slice');
-  }
+/**
+ * @returns Whether it was settled before
+ * @throws NorthrootError `SLICE_NOT_FOUND`, `NOT_ALLOWED`
+ */
+function assertSlice(state: VerifyState, sliceId: string, childId: string, bearer: Bearer): boolean {
+  const id = fromDigestText(sliceId);
+  const action = state.links.actions.get(id);
+  // An action that was executed is no longer open. A grant could be executed, too, and is no slice.
+  if (action === undefined && isUsedUp(state.events.find(id)?.kind)) return true;
+  if (action?.toolName !== SLICE_TOOL || action.params !== sliceParamsDigest(childId))
+    throw new NorthrootError('SLICE_NOT_FOUND', 'there is no such slice for this ledger');
+  if (!bearer.mayBe(action.principalId))
+    throw new NorthrootError('NOT_ALLOWED', 'this token may not speak for the principal of this slice');
+  return false;
 }
 
 function readId(members: Members, name: string): string {
