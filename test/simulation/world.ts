@@ -540,7 +540,7 @@ class World {
   /** After so many steps from now, whatever it does then. */
   #crashSoon(machine: Machine, life: Life, chance: Chance): void {
     this.#scheduler.after(chance.below(300), () => {
-      if (machine.program?.life === life) this.#fail(machine, life);
+      if (!this.#isHealed && machine.program?.life === life) this.#fail(machine, life);
     });
   }
 
@@ -584,13 +584,14 @@ class World {
       const heard = await this.#hear(machine, 'last append', writer.append({ event }), 60_000);
       if ('value' in heard) this.#acknowledge(machine.name, heard.value.eventId, heard.value.seq);
     }
+    const [machine] = this.#gates();
+    if (machine !== undefined) {
+      const heard = await this.#hear(machine, 'budget', machine.program.gate.ledger.budget(), 60_000);
+      const [budget] = 'value' in heard ? heard.value : [];
+      this.#history.live = budget && accountOf(budget.balances);
+    }
     const isOpen = (): boolean => this.#asked.some(({ life, asked }) => !life.isDead && asked.settled === 0);
     for (let count = 0; count < 100 && isOpen(); count += 1) await this.#sleep(500);
-    for (const { program } of this.#gates()) {
-      const [budget] = await program.gate.ledger.budget();
-      this.#history.live = budget && accountOf(budget.balances);
-      break;
-    }
   }
 
   async #lookAtLines(): Promise<void> {
