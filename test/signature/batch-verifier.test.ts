@@ -7,7 +7,14 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 
 import type { VerificationKey } from '../../src/format/signature/backend.js';
 import { BatchVerifier } from '../../src/fast/signature/batch-verifier.js';
-import { Ed25519Tables, KeyUse, LARGE, LARGEST, SMALL } from '../../src/fast/signature/ed25519-tables.js';
+import {
+  Ed25519Tables,
+  KeyUse,
+  LARGE,
+  LARGEST,
+  MEDIUM,
+  SMALL,
+} from '../../src/fast/signature/ed25519-tables.js';
 import { eventMessage } from '../../src/format/signature/event-signature.js';
 import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
@@ -157,7 +164,7 @@ describe('the memory of tables', () => {
       const held = new Set<number>();
       for (const { table } of keys) {
         if (table === undefined) continue;
-        const units = table.windows === LARGE ? 64 : 1;
+        const units = table.windows === LARGE ? 64 : table.windows === MEDIUM ? 22 : 1;
         for (let unit = 0; unit < units; unit++) {
           const address = table.address + unit * SMALL_BYTES;
           expect(held.has(address)).toBe(false);
@@ -238,7 +245,8 @@ describe('the sum', () => {
 
   test.each([
     { name: 'small', uses: 1, windows: SMALL, base: 8 },
-    { name: 'large', uses: 600, windows: LARGE, base: 8 },
+    { name: 'medium', uses: 100, windows: MEDIUM, base: 8 },
+    { name: 'large', uses: 1_100, windows: LARGE, base: 8 },
     { name: 'large with the largest of the base point', uses: 5_000, windows: LARGE, base: 11 },
     { name: 'largest', uses: 20_000, windows: LARGEST, base: 11 },
   ])('is right at the edges of its digits: $name', ({ uses, windows, base }) => {
@@ -295,6 +303,41 @@ describe('the sum', () => {
         true,
       );
       expect(holds(tables, use, s, (s + 1n) % L, neutral)).toBe(false);
+    }
+  });
+});
+
+describe('what verifies one ledger after the other', () => {
+  const options = { uses: 3, sample: Infinity, tableBytes: 2 ** 23 };
+  const sign = (verifier: BatchVerifier, count: number): Uint8Array => {
+    for (let n = 0; n < count; n += 1) verifier.add(alice.key, event(n), signEvent(alice, event(n)));
+    return verifier.flush();
+  };
+
+  test('has the tables of the one before', () => {
+    const first = new BatchVerifier(options);
+    expect(sign(first, 100)).not.toContain(0);
+    const second = new BatchVerifier(options);
+    // The key's uses are counted anew, the table is there.
+    expect(sign(second, 1)).toEqual(Uint8Array.of(1));
+    expect(second.decidedByTables).toBe(1);
+    expect(sign(first, 1)).toEqual(Uint8Array.of(1));
+    // With other limits it has its own.
+    const other = new BatchVerifier({ ...options, tableBytes: 2 ** 22 });
+    sign(other, 1);
+    expect(other.decidedByTables).toBe(0);
+  });
+
+  test('has none of one that was wrong', () => {
+    const first = new BatchVerifier(options);
+    sign(first, 100);
+    const wrong = new BatchVerifier(options);
+    wrong.add({ ...alice.key, verify: () => true }, event(2), signEvent(alice, event(1)));
+    expect(() => wrong.flush()).toThrow(/differ/);
+    for (const verifier of [first, new BatchVerifier(options)]) {
+      const before = verifier.decidedByTables;
+      expect(sign(verifier, 2)).toEqual(Uint8Array.of(1, 1));
+      expect(verifier.decidedByTables).toBe(before);
     }
   });
 });
@@ -469,7 +512,7 @@ test('random and altered signatures have the verdict of node:crypto', () => {
   for (const { decidedByTables } of verifiers) expect(decidedByTables).toBeGreaterThan(count / 8);
   verify.mockRestore();
   // Keys are used often enough for the largest windows in the long run alone.
-  const widths = [SMALL, LARGE, LARGEST].map(({ width }) => width).slice(0, times(2, 3));
+  const widths = [SMALL, MEDIUM, LARGE, LARGEST].map(({ width }) => width).slice(0, times(2, 4));
   for (const width of widths) expect(byWidth.get(width)).toBeGreaterThan(count / 100);
   if (widths.length > 2) console.log('signatures by the width of windows:', Object.fromEntries(byWidth));
 });

@@ -16,10 +16,10 @@ import { eventMessage } from '../../format/signature/event-signature.js';
 import {
   CAPACITY,
   Ed25519Tables,
-  KeyUse,
   LARGE,
   LARGEST,
   MAX_BYTES,
+  MEDIUM,
   SMALL,
   type Table,
   type Windows,
@@ -68,7 +68,6 @@ export class BatchVerifier {
   readonly #tableBytes: number;
   readonly #sample: number;
   readonly #minUses: number;
-  readonly #uses = new WeakMap<VerificationKey, KeyUse>();
   /** Used again for each batch. */
   readonly #pending: Pending[] = [];
   #waiting = 0;
@@ -77,7 +76,7 @@ export class BatchVerifier {
   #decided = 0;
   #seen = 0;
   #byTables = 0;
-  /** Undefined until tables pay; `null` where they are not available. */
+  /** Undefined until they pay; `null` where they are not available. */
   #tables: Ed25519Tables | undefined | null = undefined;
   #failure: Error | undefined = undefined;
 
@@ -162,32 +161,42 @@ export class BatchVerifier {
       }
     } catch (error) {
       this.#failure = error as Error;
+      this.#tables?.fail();
       throw error;
     }
   }
 
   #decideByTables(pending: readonly Pending[], count: number, verdicts: Uint8Array): void {
-    const uses = this.#groupByKey(pending, count, verdicts);
-    if (this.#tables === undefined && this.#seen >= TABLES_AFTER * this.#minUses) {
-      this.#tables = Ed25519Tables.tryCreate(this.#tableBytes, this.#minUses) ?? null;
+    const groups = this.#groupByKey(pending, count, verdicts);
+    const tables = this.#findTables();
+    if (tables === null) return;
+    const uses = Array.from(groups, ([key, places]) => ({ key: tables.keyOf(key.publicKey.bytes), places }));
+    for (const { key, places } of uses) tables.use(key, places.length);
+    // Ordered by key, for the CPU's caches. Tables of different windows are not mixed.
+    for (const windows of [LARGEST, LARGE, MEDIUM, SMALL]) {
+      const chosen = uses.flatMap(({ key: { table }, places }) =>
+        table?.windows === windows ? [{ table, places }] : [],
+      );
+      if (chosen.length > 0) this.#sumUp(tables, windows, chosen, pending, verdicts);
     }
-    const tables = this.#tables;
-    if (tables !== undefined && tables !== null) {
-      for (const use of uses) tables.use(use, use.places.length);
-      // Ordered by key, for the CPU's caches. Tables of different windows are not mixed.
-      for (const windows of [LARGEST, LARGE, SMALL]) {
-        const chosen = uses.filter(({ table }) => table?.windows === windows);
-        if (chosen.length > 0) this.#sumUp(tables, windows, chosen, pending, verdicts);
-      }
-    }
-    for (const { places } of uses) places.length = 0;
   }
 
-  /** The keys that tables may serve, with the indexes of their signatures. Refuses those that fail the pre-checks. */
-  #groupByKey(pending: readonly Pending[], count: number, verdicts: Uint8Array): KeyUse[] {
-    const uses: KeyUse[] = [];
-    let last: VerificationKey | undefined;
-    let use: KeyUse | undefined;
+  #findTables(): Ed25519Tables | null {
+    if (this.#tables?.hasFailed === true) this.#tables = null;
+    if (this.#tables !== undefined) return this.#tables;
+    const shared = Ed25519Tables.tryShare(this.#tableBytes, this.#minUses);
+    if (shared !== undefined) return (this.#tables = shared);
+    if (this.#seen < TABLES_AFTER * this.#minUses) return null;
+    return (this.#tables = Ed25519Tables.tryCreate(this.#tableBytes, this.#minUses) ?? null);
+  }
+
+  /** The indexes of the signatures that tables may serve. Refuses those that fail the pre-checks. */
+  #groupByKey(
+    pending: readonly Pending[],
+    count: number,
+    verdicts: Uint8Array,
+  ): Map<VerificationKey, number[]> {
+    const groups = new Map<VerificationKey, number[]>();
     for (let place = 0; place < count; place++) {
       const { key, bytes, signature } = pending[place] as Pending;
       if (key.publicKey.alg !== 'ed25519') continue;
@@ -196,52 +205,40 @@ export class BatchVerifier {
         continue;
       }
       if (bytes.length > MAX_BYTES) continue;
-      if (use === undefined || key !== last) {
-        last = key;
-        use = this.#useOf(key);
-        if (use.places.length === 0) uses.push(use);
-      }
-      use.places.push(place);
+      const places = groups.get(key);
+      if (places === undefined) groups.set(key, [place]);
+      else places.push(place);
       this.#seen += 1;
     }
-    return uses;
-  }
-
-  #useOf(key: VerificationKey): KeyUse {
-    let use = this.#uses.get(key);
-    if (use === undefined) {
-      use = new KeyUse(key.publicKey.bytes);
-      this.#uses.set(key, use);
-    }
-    return use;
+    return groups;
   }
 
   #sumUp(
     tables: Ed25519Tables,
     windows: Windows,
-    uses: readonly KeyUse[],
+    groups: readonly { readonly table: Table; readonly places: readonly number[] }[],
     pending: readonly Pending[],
     verdicts: Uint8Array,
   ): void {
     let count = 0;
-    for (const { table, places } of uses) {
+    for (const { table, places } of groups) {
       for (const place of places) {
         const { signature, bytes, isEvent } = pending[place] as Pending;
-        tables.load(count++, table as Table, signature, bytes, isEvent);
+        tables.load(count++, table, signature, bytes, isEvent);
       }
     }
     const accepted = tables.verify(count, windows);
     this.#byTables += count;
     let index = 0;
-    for (const { table, places } of uses) {
+    for (const { table, places } of groups) {
       for (const place of places) {
         const verdict = accepted[index++] === 1;
-        if (!verdict || table?.isNew === true || Math.random() * this.#sample < 1) {
+        if (!verdict || table.isNew || Math.random() * this.#sample < 1) {
           const each = pending[place] as Pending;
           if (verifyAlone(each) !== verdict) {
             throw new Error(`two computations of a signature by ${each.key.publicKey.keyid} differ`);
           }
-          if (table !== undefined) table.isNew = false;
+          table.isNew = false;
         }
         verdicts[place] = Number(verdict);
       }

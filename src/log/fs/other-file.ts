@@ -104,11 +104,14 @@ export async function* refuseOtherFiles(
       yield chunk;
       continue;
     }
-    head = concatBytes([head, chunk]);
-    if (head.length < HEAD_BYTES && !isDecided(head)) continue;
-    assertNoOtherFile(head, name, likely);
-    yield head;
+    const begun: Uint8Array = head.length === 0 ? chunk : concatBytes([head, chunk]);
     head = undefined;
+    if (begun.length < HEAD_BYTES && !isDecided(begun)) {
+      head = Uint8Array.from(begun);
+      continue;
+    }
+    assertNoOtherFile(begun, name, likely);
+    yield begun;
   }
   if (head === undefined) return;
   assertNoOtherFile(head, name, likely);
