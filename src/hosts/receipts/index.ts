@@ -1,0 +1,19 @@
+/**
+ * `northroot/hosts/receipts`: signed receipts of other systems, verified by the rules of their own formats and taken over as evidence. And
+ * what a further format is made with.
+ */
+
+export { KeyRing, readKeyRing } from './keys.js';
+export type { Receipt, ReceiptAction, ReceiptFormat, ReceiptLink, ReceiptSignature } from './receipt.js';
+export { receiptHost } from './receipt-host.js';
+export { Shape, type TextShape } from './shape.js';
+export {
+  chainsOf,
+  checkChain,
+  type ChainRules,
+  digestsOf,
+  type Standing,
+  type Standings,
+  Verification,
+  verifyReceipts,
+} from './verification.js';
