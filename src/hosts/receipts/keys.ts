@@ -35,6 +35,9 @@ export class KeyRing {
     return !this.#isGiven;
   }
 
+  /** The members of the JWK sets among what was given, as they were given: some formats say there until when a key is valid. */
+  readonly sets: (readonly SourceObject[])[] = [];
+
   /** @param name - Undefined for a key of any issuer. */
   add(name: string | undefined, key: PublicKey): void {
     this.#isGiven = true;
@@ -86,7 +89,9 @@ function readJson(value: SourceValue): KeyRing | string {
   if (Array.isArray(value)) return collect((value as readonly SourceValue[]).flatMap(namedJwk));
   if (!(value instanceof SourceObject)) return 'no object';
   const jwks = listAt(value, 'keys');
-  if (jwks !== undefined) return collect(jwks.flatMap(namedJwk));
+  if (jwks !== undefined) return setOf(jwks);
+  const published = publishedKeys(value);
+  if (published !== undefined) return collect(published);
   if (textAt(value, 'kty') !== undefined) return collect(namedJwk(value));
   const methods = listAt(value, 'verificationMethod');
   if (methods !== undefined) return collect(methods.flatMap((each) => methodOf(value, each)));
@@ -94,7 +99,37 @@ function readJson(value: SourceValue): KeyRing | string {
   const agent = objectAt(value, 'agent');
   const own = textAt(agent, 'publicKey');
   if (agent !== undefined && own !== undefined) return collect([[textAt(agent, 'id'), own]]);
+  // The file that a signer keeps has its private key too, which is none of anybody's.
+  const only = textAt(value, 'publicKey');
+  if (only !== undefined) return collect([[undefined, only]]);
   return collect(value.entries().map(([name, key]) => [name, key]));
+}
+
+/** A JWK set may have keys of other kinds, and malformed ones: those that cannot be used are passed over (RFC 7517 §5). */
+function setOf(jwks: readonly SourceValue[]): KeyRing | string {
+  if (jwks.length > MAX_KEYS) return `${jwks.length} keys, more than ${MAX_KEYS}`;
+  const members = jwks.filter((jwk) => jwk instanceof SourceObject);
+  const usable = members.filter((jwk) => typeof readKey(jwk) !== 'string');
+  const ring = collect((usable.length === 0 ? jwks : usable).flatMap(namedJwk));
+  if (typeof ring !== 'string') ring.sets.push(members);
+  return ring;
+}
+
+/** The keys of an operator of the EMILIA protocol: of its own, of any receipt; of others and earlier ones by whose they are. */
+function publishedKeys(value: SourceObject): [string | undefined, SourceValue][] | undefined {
+  const groups = ['operator_signing_keys', 'keys', 'historical_keys'];
+  if (objectAt(value, groups[0]!) === undefined && objectAt(value, groups[1]!) === undefined)
+    return undefined;
+  return groups.flatMap((group) =>
+    (objectAt(value, group)?.entries() ?? []).flatMap(([name, entry]) => {
+      const entries = Array.isArray(entry) ? (entry as readonly SourceValue[]) : [entry];
+      return entries.flatMap((each): [string | undefined, SourceValue][] => {
+        const key = textAt(each, 'public_key');
+        if (key === undefined) return [];
+        return [[group === 'operator_signing_keys' ? undefined : name, key]];
+      });
+    }),
+  );
 }
 
 function namedJwk(jwk: SourceValue): [string | undefined, SourceValue][] {
@@ -133,7 +168,7 @@ function ringOf(keys: readonly (readonly [string | undefined, PublicKey])[]): Ke
 
 function readKey(source: SourceValue | Uint8Array): PublicKey | string {
   if (typeof source === 'string') {
-    const bytes = multibaseKey(source);
+    const bytes = multibaseKey(source) ?? spkiKey(source);
     if (bytes !== undefined) return readKey(bytes);
   }
   try {
@@ -145,6 +180,14 @@ function readKey(source: SourceValue | Uint8Array): PublicKey | string {
   }
 }
 
+/** The bytes of an Ed25519 key whose SPKI is written in base64url without the lines of a PEM. */
+function spkiKey(text: string): Uint8Array | undefined {
+  if (!/^MCowBQYDK2VwAyEA[A-Za-z0-9_-]{43}$/.test(text)) return undefined;
+  return tryDecodeBase64url(text)?.subarray(SPKI_PREFIX_LENGTH);
+}
+
+const SPKI_PREFIX_LENGTH = 12;
+
 /** The bytes of a key in multibase: `u` and base64url of the bytes, `z` and base58btc of the codec and the bytes. */
 function multibaseKey(text: string): Uint8Array | undefined {
   if (/^u[A-Za-z0-9_-]{43}$/.test(text)) return tryDecodeBase64url(text.slice(1));
@@ -152,14 +195,10 @@ function multibaseKey(text: string): Uint8Array | undefined {
   return undefined;
 }
 
-/** The key of a text in any form that keys have; undefined where it is none that signatures can be by. */
-export function tryKey(text: string): PublicKey | undefined {
-  try {
-    return parsePublicKey(text);
-  } catch (error) {
-    if (error instanceof NorthrootError) return undefined;
-    throw error;
-  }
+/** The key of a text in any form that keys have, or of a JWK; undefined where it is none that signatures can be by. */
+export function tryKey(source: SourceValue): PublicKey | undefined {
+  const key = readKey(source);
+  return typeof key === 'string' ? undefined : key;
 }
 
 /** The Ed25519 key of 32 bytes in base64url, with or without padding; undefined of any other text. */

@@ -173,6 +173,11 @@ function take<R extends Receipt>(
       reading.drop(at, type, reason ?? 'NOT_CHECKED');
       continue;
     }
+    const occurredAt = reading.timeOf(receipt.occurredAt, at, id);
+    if (occurredAt === undefined) {
+      reading.drop(at, type, 'TIME_NOT_STATED');
+      continue;
+    }
     taken.set(id, receipt);
     const isChecked = standing !== 'unverified';
     reading.item({ at, type, fate: 'evidence', ...(isChecked ? {} : { reason: 'UNVERIFIED' }) });
@@ -182,7 +187,7 @@ function take<R extends Receipt>(
       at,
       // The same whatever white space and order of members it came in.
       bytes: jcsBytes(receipt.value)!,
-      occurredAt: receipt.occurredAt,
+      occurredAt,
       principalId: receipt.principalId,
       type,
       facts: {
@@ -198,7 +203,7 @@ function take<R extends Receipt>(
     const { action } = receipt;
     if (action === undefined) continue;
     const { callIds, meters = [], ...seen } = action;
-    reading.observe({ at, ...seen, callIds, meters, occurredAt: receipt.occurredAt });
+    reading.observe({ at, ...seen, callIds, meters, occurredAt });
   }
   return counts;
 }

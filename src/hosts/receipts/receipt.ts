@@ -66,8 +66,8 @@ export interface Receipt {
   readonly issuer: string;
   /** What it is: letters, digits, `_`, `.` and `-`; its event is `x.SYSTEM.TYPE`. */
   readonly type: string;
-  /** When what it is about happened: a Timestamp. */
-  readonly occurredAt: string;
+  /** When what it is about happened: a Timestamp. Of one that states none, the time of an item without one stands for it. */
+  readonly occurredAt: string | undefined;
   /** A PrincipalID, as `principalOf` makes it. */
   readonly principalId: string;
   /** What the next receipt of its chain states of it, in the format's own spelling. */

@@ -43,6 +43,11 @@ export class Verification {
     this.#find = find;
   }
 
+  /** The JWK sets among the keys that were given, with all that they say of keys. */
+  get keySets(): KeyRing['sets'] {
+    return this.#ring.sets;
+  }
+
   /** How a receipt stands; one that nothing was said of is not verified. */
   of(receipt: Receipt): Standings {
     return this.#standings.get(receipt) ?? { standing: 'unverified', reason: 'NOT_CHECKED' };
