@@ -3,6 +3,8 @@
  * what a further format is made with.
  */
 
+export { aar } from './aar.js';
+export { agentReceipts } from './agent-receipts.js';
 export { KeyRing, readKeyRing } from './keys.js';
 export type { Receipt, ReceiptAction, ReceiptFormat, ReceiptLink, ReceiptSignature } from './receipt.js';
 export { receiptHost } from './receipt-host.js';

@@ -67,16 +67,24 @@ export class Verification {
       this.#standings.set(receipt, { standing: 'unverified', reason });
   }
 
-  /** Verifies every signature of a receipt. @param active - The key that an earlier receipt of its chain handed over to. */
-  verify(receipt: Receipt, active?: PublicKey): void {
+  /**
+   * Verifies every signature of a receipt.
+   *
+   * @param active - The key that an earlier receipt of its chain handed over to.
+   * @returns The key that one of them is valid by.
+   */
+  verify(receipt: Receipt, active?: PublicKey): PublicKey | undefined {
     const { at, signatures } = receipt;
     if (signatures.length === 0) this.find(receipt, finding('SIGNATURE_MISSING', at));
-    let stands: Standings | undefined;
+    let stands: (Standings & { readonly key?: PublicKey }) | undefined;
     for (const signature of signatures) {
       const result = this.#verifyOne(receipt, signature, active);
       if (stands === undefined || rank(result) > rank(stands)) stands = result;
     }
-    if (stands !== undefined && this.of(receipt).standing !== 'broken') this.#standings.set(receipt, stands);
+    if (stands === undefined) return undefined;
+    const { key, ...standings } = stands;
+    if (this.of(receipt).standing !== 'broken') this.#standings.set(receipt, standings);
+    return key;
   }
 
   /** The keys that a signature of a receipt may be by, and what vouches for them. */
@@ -101,7 +109,11 @@ export class Verification {
     return [message, ...alternatives].some((each) => prepared.verify(each, bytes));
   }
 
-  #verifyOne(receipt: Receipt, signature: ReceiptSignature, active?: PublicKey): Standings {
+  #verifyOne(
+    receipt: Receipt,
+    signature: ReceiptSignature,
+    active?: PublicKey,
+  ): Standings & { readonly key?: PublicKey } {
     const { issuer } = receipt;
     const at = { ...receipt.at, pointer: `${receipt.at.pointer ?? ''}${signature.pointer}` };
     const { keys, standing } = this.keysOf(signature, active);
@@ -125,11 +137,16 @@ export class Verification {
       return { standing: 'broken', reason: 'SIGNATURE_INVALID' };
     }
     if (standing === 'stated') return this.#takeStated(receipt, at, key);
-    return { standing, keyid: key.keyid };
+    return { standing, keyid: key.keyid, key };
   }
 
   /** An issuer that states two keys is two: one of them is somebody else. */
-  #takeStated(receipt: Receipt, at: HostFinding['at'], { keyid }: PublicKey): Standings {
+  #takeStated(
+    receipt: Receipt,
+    at: HostFinding['at'],
+    key: PublicKey,
+  ): Standings & { readonly key?: PublicKey } {
+    const { keyid } = key;
     const before = this.#stated.get(receipt.issuer);
     if (before === undefined) {
       this.#stated.set(receipt.issuer, keyid);
@@ -141,7 +158,7 @@ export class Verification {
       );
       return { standing: 'broken', reason: 'KEY_CHANGED' };
     }
-    return { standing: 'stated', keyid };
+    return { standing: 'stated', keyid, key };
   }
 }
 

@@ -11,10 +11,23 @@ import { litellm } from '../litellm/index.js';
 import { openclaw } from '../openclaw/openclaw.js';
 import { openclawPipeline } from '../openclaw/pipeline.js';
 import { otlp } from '../otlp/index.js';
+import { aar } from '../receipts/aar.js';
+import { agentReceipts } from '../receipts/agent-receipts.js';
 import type { Checker, Host } from './host.js';
 
 /** In the order in which help lists them. */
-export const HOSTS: readonly Host[] = [cgf, clasper, openclaw, apm2, claudeCode, codex, otlp, litellm];
+export const HOSTS: readonly Host[] = [
+  cgf,
+  clasper,
+  openclaw,
+  apm2,
+  claudeCode,
+  codex,
+  otlp,
+  litellm,
+  agentReceipts,
+  aar,
+];
 
 /** In the order in which help lists them. */
 export const CHECKERS: readonly Checker[] = [openclawPipeline, adapterProfileChecker, episodeChecker];
