@@ -49,8 +49,9 @@ export class KeyRing {
     }
   }
 
-  /** The keys under the first of the names that has any; else those of any issuer. */
+  /** The keys under the first of the names that has any; else those of any issuer. Of what names nobody, all. */
   find(names: readonly string[]): readonly PublicKey[] {
+    if (names.length === 0) return [...this.#unnamed, ...[...this.#named.values()].flat()];
     for (const name of names) {
       const keys = this.#named.get(name);
       if (keys !== undefined) return keys;
@@ -181,7 +182,7 @@ function readKey(source: SourceValue | Uint8Array): PublicKey | string {
 }
 
 /** The bytes of an Ed25519 key whose SPKI is written in base64url without the lines of a PEM. */
-function spkiKey(text: string): Uint8Array | undefined {
+export function spkiKey(text: string): Uint8Array | undefined {
   if (!/^MCowBQYDK2VwAyEA[A-Za-z0-9_-]{43}$/.test(text)) return undefined;
   return tryDecodeBase64url(text)?.subarray(SPKI_PREFIX_LENGTH);
 }

@@ -67,6 +67,13 @@ export class Verification {
       this.#standings.set(receipt, { standing: 'unverified', reason });
   }
 
+  /** Says that a receipt cannot be judged. Where such receipts are asked for, the finding is a warning. */
+  undecided(receipt: Receipt, found: HostFinding): void {
+    this.suspect(receipt, found.code);
+    const lighter = this.#takesUnverified ? ({ severity: 'warning', class: 'none' } as const) : {};
+    this.#find({ about: receipt.id, ...found, ...lighter });
+  }
+
   /**
    * Verifies every signature of a receipt.
    *

@@ -4,15 +4,23 @@ import { SourceObject, type SourceValue } from '../../../base/json/source-json.j
 import type { JsonObject } from '../../../base/json/value.js';
 import { tryKey } from '../keys.js';
 import { receiptHost } from '../receipt-host.js';
-import type { ReceiptAction, ReceiptFormat } from '../receipt.js';
+import type { ReceiptAction, ReceiptFormat, ReceiptSignature } from '../receipt.js';
 import type { Shape } from '../shape.js';
 import type { Verification } from '../verification.js';
 import type { HostPlace, SourceItem } from '../../shared/host.js';
+import { compactJson } from '../../shared/reading.js';
 import { factText, factTexts, principalOf, unitOf } from '../../shared/names.js';
 import { ONE_CALL } from '../../shared/usage.js';
-import { amountOf, numberAt, objectAt, textAt, valueAt } from '../../shared/values.js';
+import { amountOf, numberAt, objectAt, textAt, timeOfText, valueAt } from '../../shared/values.js';
 import { type ActaIssued, checkLinks } from './chains.js';
-import { embeddedKeys, linksTo, readActaReceipt, windowOf } from './check.js';
+import {
+  type ActaReceipt,
+  embeddedKeys,
+  isUndecidable,
+  linksTo,
+  readActaReceipt,
+  windowOf,
+} from './check.js';
 import { ACTA_RULES, finding } from './rules.js';
 
 /** The format of draft-farley-acta-signed-receipts-04. */
@@ -45,39 +53,49 @@ function isOwn(value: SourceValue): boolean {
 function read({ at, value }: SourceItem, shape: Shape): ActaIssued | undefined {
   const receipt = value as SourceObject;
   const found = readActaReceipt(receipt);
-  if ('code' in found) {
+  const isFault = 'code' in found;
+  if (isFault && !isUndecidable(found)) {
     const { code, pointer, expected, actual } = found;
     shape.find(finding(code, placeIn(at, pointer), { expected, actual }));
     return undefined;
   }
-  const { body, kid, issuedAt, alg, message, signature } = found;
-  const digest = linksTo(receipt)!.whole;
+  const body = isFault ? (objectAt(receipt, 'payload') ?? receipt) : found.body;
+  const digest = linksTo(receipt)?.whole ?? '';
+  const kid = isFault ? undefined : found.kid;
   const issuer = textAt(body, 'issuer_id') ?? textAt(receipt, 'issuer') ?? kid ?? 'not stated';
-  const names = [kid, textAt(receipt, 'issuer'), textAt(body, 'issuer_id')];
   const type = textAt(body, 'type') ?? textAt(receipt, 'type') ?? '';
+  const time = [body, receipt].flatMap((each) => TIMES.map((name) => timeOfText(textAt(each, name))));
   return {
     at,
     value: receipt,
     id: textAt(body, 'receipt_id') || digest,
     issuer,
-    type: TYPES[type.replace(/^.*:/, '')] ?? 'receipt',
-    occurredAt: issuedAt,
+    type: TYPES[type.replace(/^.*:/s, '')] ?? 'receipt',
+    occurredAt: time.find((each) => each !== undefined),
     principalId: principalOf('service', 'acta', issuer),
     digest,
-    signatures: [
-      {
-        alg,
-        message,
-        bytes: signature,
-        keyNames: names.filter((name) => name !== undefined),
-        pointer: found.shape === 'envelope' ? '/signature/sig' : '/signature',
-      },
-    ],
+    signatures: isFault ? [] : [signatureOf(receipt, found)],
     facts: factsOf(receipt, body, type),
     action: actionOf(body),
-    shape: found.shape,
+    shape: isFault ? 'envelope' : found.shape,
     body,
-    issuedAt,
+    fault: isFault ? found : undefined,
+  };
+}
+
+const TIMES = ['issued_at', 'timestamp'];
+
+function signatureOf(
+  receipt: SourceObject,
+  { body, kid, alg, message, signature, shape }: ActaReceipt,
+): ReceiptSignature {
+  const names = [kid, textAt(receipt, 'issuer'), textAt(body, 'issuer_id')];
+  return {
+    alg,
+    message,
+    bytes: signature,
+    keyNames: names.filter((name) => name !== undefined),
+    pointer: shape === 'envelope' ? '/signature/sig' : '/signature',
   };
 }
 
@@ -91,36 +109,63 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 function verify(receipts: readonly ActaIssued[], verification: Verification): void {
-  const jwks = verification.keySets.flat();
-  const told = new Set<string>();
+  const judge = new KeyJudge(verification);
   for (const receipt of receipts) {
-    const { at, value, issuedAt, signatures } = receipt;
-    const [signature] = signatures;
-    const carried = embeddedKeys(value);
-    if (carried.length > 0 && verification.keysOf(signature!).keys.length === 0)
-      verification.find(receipt, finding('EMBEDDED_KEY', at));
-    verification.verify(receipt);
-    const { standing, keyid } = verification.of(receipt);
-    if (standing !== 'vouched' || keyid === undefined) continue;
-    if (carried.some((each) => tryKey(each)?.keyid !== keyid))
-      verification.find(receipt, finding('EMBEDDED_KEY_DIFFERS', at));
-    const names = signature!.keyNames;
-    const jwk = jwks.find(
-      (each) => tryKey(each)?.keyid === keyid && names.includes(textAt(each, 'kid') ?? ''),
-    );
-    const window = windowOf(jwk, issuedAt);
-    if (window === 'outside') {
-      const [from, until] = ['valid_from', 'valid_until'].map((name) => textAt(jwk, name) ?? 'any time');
-      const [expected, actual] = [`from ${from}, before ${until}`, issuedAt!];
-      verification.find(receipt, finding('KEY_OUTSIDE_WINDOW', at, { expected, actual }));
-    } else if (window === 'not_applicable') {
-      verification.find(receipt, finding('WINDOW_NOT_APPLICABLE', at));
-    } else if (window === 'not_stated' && !told.has(keyid)) {
-      told.add(keyid);
-      verification.find(receipt, finding('WINDOW_NOT_STATED', at, { about: names[0] ?? keyid }));
+    if (receipt.fault === undefined) judge.verify(receipt, receipt.signatures[0]!);
+    else {
+      const { code, pointer, expected, actual } = receipt.fault;
+      verification.undecided(receipt, finding(code, placeIn(receipt.at, pointer), { expected, actual }));
     }
   }
   checkLinks(receipts, verification);
+}
+
+/** Verifies signatures, by keys that count, and at times at which they do. */
+class KeyJudge {
+  readonly #verification: Verification;
+  readonly #windows: readonly { readonly jwk: SourceObject; readonly keyid: string | undefined }[];
+  /** Whether a key can be used takes long to say, and receipts carry the same one. */
+  readonly #carried = new Map<string, string | undefined>();
+  readonly #told = new Set<string>();
+
+  constructor(verification: Verification) {
+    this.#verification = verification;
+    this.#windows = verification.keySets.flat().map((jwk) => ({ jwk, keyid: tryKey(jwk)?.keyid }));
+  }
+
+  verify(receipt: ActaIssued, signature: ReceiptSignature): void {
+    const verification = this.#verification;
+    const { at, value, body } = receipt;
+    const carried = embeddedKeys(value);
+    if (carried.length > 0 && verification.keysOf(signature).keys.length === 0)
+      verification.find(receipt, finding('EMBEDDED_KEY', at));
+    verification.verify(receipt);
+    const { standing, keyid } = verification.of(receipt);
+    if (standing !== 'vouched' || keyid === undefined) return;
+    if (carried.some((each) => this.#keyidOf(each) !== keyid))
+      verification.find(receipt, finding('EMBEDDED_KEY_DIFFERS', at));
+    const { keyNames } = signature;
+    const own = this.#windows.filter((each) => each.keyid === keyid);
+    const { jwk } = own.find((each) => keyNames.includes(textAt(each.jwk, 'kid') ?? '')) ?? own[0] ?? {};
+    const issuedAt = textAt(body, 'issued_at') ?? textAt(value, 'issued_at') ?? textAt(body, 'timestamp');
+    const window = windowOf(jwk, issuedAt);
+    if (window === 'outside') {
+      const [from, until] = ['valid_from', 'valid_until'].map((name) => textAt(jwk, name) ?? 'any time');
+      const [expected, actual] = [`from ${from}, before ${until}`, issuedAt];
+      verification.find(receipt, finding('KEY_OUTSIDE_WINDOW', at, { expected, actual }));
+    } else if (window === 'not_applicable') {
+      verification.undecided(receipt, finding('WINDOW_NOT_APPLICABLE', at));
+    } else if (window === 'not_stated' && !this.#told.has(keyid)) {
+      this.#told.add(keyid);
+      verification.find(receipt, finding('WINDOW_NOT_STATED', at, { about: keyNames[0] ?? keyid }));
+    }
+  }
+
+  #keyidOf(carried: SourceValue): string | undefined {
+    const text = compactJson(carried);
+    if (!this.#carried.has(text)) this.#carried.set(text, tryKey(carried)?.keyid);
+    return this.#carried.get(text);
+  }
 }
 
 /** Members that are kept as texts. */

@@ -6,7 +6,7 @@ import type { Receipt } from '../receipt.js';
 import type { Verification } from '../verification.js';
 import { finding as common } from '../rules.js';
 import { textAt, valueAt } from '../../shared/values.js';
-import { type ActaReceipt, linksTo } from './check.js';
+import { type ActaFault, type ActaReceipt, linksTo } from './check.js';
 import { finding } from './rules.js';
 
 const LINK = /^(?:(sha256):)?([0-9a-f]{64})$/;
@@ -14,8 +14,10 @@ const LINK = /^(?:(sha256):)?([0-9a-f]{64})$/;
 const OLD = /^draft-farley-acta-signed-receipts-0[0-2]$/;
 
 /** A receipt, read. */
-export interface ActaIssued extends Receipt, Pick<ActaReceipt, 'shape' | 'body' | 'issuedAt'> {
+export interface ActaIssued extends Receipt, Pick<ActaReceipt, 'shape' | 'body'> {
   readonly value: SourceObject;
+  /** Why it cannot be judged. */
+  readonly fault?: ActaFault | undefined;
 }
 
 /** Checks each link against the receipts of all files, in their order. */

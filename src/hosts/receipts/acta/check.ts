@@ -29,6 +29,18 @@ export interface ActaFault {
   readonly actual: string;
 }
 
+/** Faults by which nothing is shown about a receipt: the check could not run. */
+const UNDECIDABLE: readonly ActaFault['code'][] = [
+  'SHAPE_UNKNOWN',
+  'SIGNATURE_MISSING',
+  'ALGORITHM_UNSUPPORTED',
+];
+
+/** Whether a fault leaves a receipt undecided, neither authentic nor rejected. */
+export function isUndecidable({ code }: ActaFault): boolean {
+  return UNDECIDABLE.includes(code);
+}
+
 /** A receipt of a known shape. */
 export interface ActaReceipt {
   readonly shape: 'envelope' | 'flat';
@@ -40,8 +52,6 @@ export interface ActaReceipt {
   readonly alg: 'ed25519' | 'p256';
   /** Absent of flat receipts that name none. */
   readonly kid: string | undefined;
-  /** As it is written; undefined where it is none, or has no offset. */
-  readonly issuedAt: string | undefined;
 }
 
 const ALGORITHMS: Readonly<Record<string, ActaReceipt['alg']>> = {
@@ -73,7 +83,7 @@ function readEnvelope(receipt: SourceObject, signature: SourceObject): ActaRecei
     const actual = printable(textAt(body, 'issuer_id')!, 80);
     return fault('ISSUER_MISMATCH', '/payload/issuer_id', `the kid, ${printable(kid, 80)}`, actual);
   }
-  const own = { shape: 'envelope', body, kid, issuedAt: instantIn(textAt(body, 'issued_at')) } as const;
+  const own = { shape: 'envelope', body, kid } as const;
   return prove(own, body, alg === 'EdDSA' || alg === 'ES256' ? alg : undefined, alg, sig, '/signature/sig');
 }
 
@@ -86,19 +96,17 @@ function readFlat(receipt: SourceObject, sig: string): ActaReceipt | ActaFault {
   if (receipt.has('payload') && !isStructured) return shapeFault('');
   if (textAt(receipt, 'type') === undefined && textAt(receipt, 'receipt_id') === undefined)
     return shapeFault('');
-  const time = textAt(receipt, 'issued_at') ?? textAt(receipt, 'timestamp');
   const own = {
     shape: 'flat',
     body: payload ?? receipt,
     kid: textAt(receipt, 'kid'),
-    issuedAt: instantIn(time),
   } as const;
   const alg = textAt(receipt, 'algorithm') ?? 'ed25519';
   return prove(own, receipt.without('signature'), alg, alg, sig, '/signature');
 }
 
 function prove(
-  own: Pick<ActaReceipt, 'shape' | 'body' | 'kid' | 'issuedAt'>,
+  own: Pick<ActaReceipt, 'shape' | 'body' | 'kid'>,
   signed: SourceObject,
   named: string | undefined,
   shown: string,
@@ -135,11 +143,12 @@ export function embeddedKeys(receipt: SourceObject): readonly SourceValue[] {
 export type WindowState = 'inside' | 'outside' | 'not_stated' | 'not_applicable';
 
 /** From `valid_from`, included, to `valid_until`, excluded; an absent bound is open. */
-export function windowOf(jwk: SourceObject | undefined, issuedAt: string | undefined): WindowState {
+export function windowOf(jwk: SourceObject | undefined, issued: string | undefined): WindowState {
   if (jwk === undefined || !(jwk.has('valid_from') || jwk.has('valid_until'))) return 'not_stated';
   const [from, until] = ['valid_from', 'valid_until'].map((name) =>
     jwk.has(name) ? { at: instantIn(textAt(jwk, name)) } : undefined,
   );
+  const issuedAt = instantIn(issued);
   if (issuedAt === undefined || (from && from.at === undefined) || (until && until.at === undefined))
     return 'not_applicable';
   const [least, most] = [from?.at, until?.at];

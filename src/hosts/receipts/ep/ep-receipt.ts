@@ -5,10 +5,11 @@ import { sha256 } from '../../../base/bytes/sha256.js';
 import type { SourceObject } from '../../../base/json/source-json.js';
 import { type SourceValue } from '../../../base/json/source-json.js';
 import type { JsonObject } from '../../../base/json/value.js';
+import { makePublicKey } from '../../../format/key/public-key.js';
 import type { SourceItem } from '../../shared/host.js';
 import { factText, factTexts, principalOf } from '../../shared/names.js';
 import { objectAt, textAt, timeOfText } from '../../shared/values.js';
-import { tryKey } from '../keys.js';
+import { spkiKey } from '../keys.js';
 import { receiptHost } from '../receipt-host.js';
 import type { Receipt, ReceiptAction, ReceiptFormat } from '../receipt.js';
 import type { Shape } from '../shape.js';
@@ -53,7 +54,7 @@ function read({ at, value }: SourceItem, shape: Shape): EpReceipt | undefined {
   const digest = encodeHex(sha256(message));
   const id = textAt(payload, 'receipt_id') || digest;
   const issuer = textAt(payload, 'issuer') || textAt(payload, 'entity_id') || 'not stated';
-  const stated = textAt(document, 'public_key');
+  const stated = spkiKey(textAt(document, 'public_key') ?? '');
   const names = [
     textAt(document, 'signature', 'key_id'),
     textAt(document, 'signature', 'signer'),
@@ -76,7 +77,7 @@ function read({ at, value }: SourceItem, shape: Shape): EpReceipt | undefined {
         message,
         bytes: signature,
         keyNames: names.filter((name) => name !== undefined),
-        stated: stated === undefined ? undefined : tryKey(stated),
+        stated: stated === undefined ? undefined : makePublicKey('ed25519', stated),
         pointer: '/signature/value',
       },
     ],
