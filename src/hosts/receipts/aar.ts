@@ -34,6 +34,7 @@ const CANONICALIZATION = 'JCS-SORTED-UTF8-NOWS';
 const HASHES = ['sha256', 'sha384', 'sha512', 'blake3'] as const;
 const PRINCIPALS = ['user', 'organization', 'service', 'agent', 'other'] as const;
 const STATUSES = ['success', 'failure', 'partial'] as const;
+const AMOUNT = /^(?:0|[1-9]\d{0,30})(?:\.\d{1,24})?$/;
 
 /** The host Agent Action Receipts. */
 export const aar = receiptHost({
@@ -129,12 +130,12 @@ function readCost(shape: Shape): MeterVector {
     return [];
   }
   const amount = shape.text(['cost', 'amount'], {
-    pattern: /^(?:0|[1-9]\d{0,30})(?:\.\d{1,24})?$/,
+    pattern: AMOUNT,
     expected: 'a decimal number as a text',
     isLoose: true,
   });
   const currency = shape.text(['cost', 'currency']);
-  const quantity = /^\d/.test(amount ?? '') ? amountOf(amount) : undefined;
+  const quantity = AMOUNT.test(amount ?? '') ? amountOf(amount) : undefined;
   return quantity === undefined || currency === undefined
     ? []
     : [{ unit: unitOf(currency), amount: quantity }];

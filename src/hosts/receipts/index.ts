@@ -6,7 +6,8 @@
 export { aar } from './aar.js';
 export { agentReceipts } from './agent-receipts.js';
 export { KeyRing, readKeyRing } from './keys.js';
-export type { Receipt, ReceiptAction, ReceiptFormat, ReceiptLink, ReceiptSignature } from './receipt.js';
+export type { Receipt, ReceiptAction, ReceiptLink, ReceiptSignature } from './receipt.js';
+export type { ReceiptFormat } from './receipt-format.js';
 export { receiptHost } from './receipt-host.js';
 export { Shape, type TextShape } from './shape.js';
 export {

@@ -13,7 +13,8 @@ import {
 } from '../shared/reading.js';
 import { listAt } from '../shared/values.js';
 import { KeyRing, KEYS_AID, readKeyRing } from './keys.js';
-import type { Receipt, ReceiptFormat } from './receipt.js';
+import type { Receipt } from './receipt.js';
+import type { ReceiptFormat } from './receipt-format.js';
 import { COMMON_RULES, finding } from './rules.js';
 import { Shape } from './shape.js';
 import { type Standing, Verification, verifyReceipts } from './verification.js';
@@ -50,15 +51,12 @@ function recognises<R extends Receipt>(format: ReceiptFormat<R>, file: HostFile)
 }
 
 /** The values of an item that may be receipts: itself, or the elements of a list. */
-function receiptsIn<R extends Receipt>(
-  { lists = [], isOwn }: ReceiptFormat<R>,
-  item: SourceItem,
-): Iterable<SourceItem> {
+function receiptsIn<R extends Receipt>(format: ReceiptFormat<R>, item: SourceItem): Iterable<SourceItem> {
   const { at, value } = item;
   const pointer = at.pointer ?? '';
   if (Array.isArray(value)) return membersOf(at, pointer, value as SourceItem['value'][]);
-  if (!(value instanceof SourceObject) || isOwn(value)) return [item];
-  for (const name of ['receipts', ...lists]) {
+  if (!(value instanceof SourceObject) || format.isOwn(value)) return [item];
+  for (const name of ['receipts', ...(format.lists ?? [])]) {
     const list = listAt(value, name);
     if (list !== undefined) return membersOf(at, `${pointer}/${name}`, list);
   }
@@ -151,7 +149,7 @@ function readOne<R extends Receipt>(
 
 /** What became of each receipt: evidence, an observation, or nothing. */
 function take<R extends Receipt>(
-  { name, form }: ReceiptFormat<R>,
+  { form }: ReceiptFormat<R>,
   receipts: readonly R[],
   verification: Verification,
   reading: ReadingBuilder,

@@ -11,8 +11,7 @@ import { litellm } from '../litellm/index.js';
 import { openclaw } from '../openclaw/openclaw.js';
 import { openclawPipeline } from '../openclaw/pipeline.js';
 import { otlp } from '../otlp/index.js';
-import { aar } from '../receipts/aar.js';
-import { agentReceipts } from '../receipts/agent-receipts.js';
+import { aar, agentReceipts } from '../receipts/index.js';
 import type { Checker, Host } from './host.js';
 
 /** In the order in which help lists them. */
