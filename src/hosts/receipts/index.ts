@@ -4,7 +4,10 @@
  */
 
 export { aar } from './aar.js';
+export { acta } from './acta/acta.js';
 export { agentReceipts } from './agent-receipts.js';
+export { cycles } from './cycles/cycles.js';
+export { epReceipt } from './ep/ep-receipt.js';
 export { KeyRing, readKeyRing } from './keys.js';
 export type { Receipt, ReceiptAction, ReceiptLink, ReceiptSignature } from './receipt.js';
 export type { ReceiptFormat } from './receipt-format.js';

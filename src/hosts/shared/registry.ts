@@ -11,7 +11,7 @@ import { litellm } from '../litellm/index.js';
 import { openclaw } from '../openclaw/openclaw.js';
 import { openclawPipeline } from '../openclaw/pipeline.js';
 import { otlp } from '../otlp/index.js';
-import { aar, agentReceipts } from '../receipts/index.js';
+import { aar, acta, agentReceipts, cycles, epReceipt } from '../receipts/index.js';
 import type { Checker, Host } from './host.js';
 
 /** In the order in which help lists them. */
@@ -26,6 +26,9 @@ export const HOSTS: readonly Host[] = [
   litellm,
   agentReceipts,
   aar,
+  epReceipt,
+  cycles,
+  acta,
 ];
 
 /** In the order in which help lists them. */

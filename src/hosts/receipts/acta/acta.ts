@@ -2,9 +2,11 @@
 
 import { SourceObject, type SourceValue } from '../../../base/json/source-json.js';
 import type { JsonObject } from '../../../base/json/value.js';
+import { JCS_FORM } from '../../shared/forms/jcs.js';
 import { tryKey } from '../keys.js';
+import type { ReceiptFormat } from '../receipt-format.js';
 import { receiptHost } from '../receipt-host.js';
-import type { ReceiptAction, ReceiptFormat, ReceiptSignature } from '../receipt.js';
+import type { ReceiptAction, ReceiptSignature } from '../receipt.js';
 import type { Shape } from '../shape.js';
 import type { Verification } from '../verification.js';
 import type { HostPlace, SourceItem } from '../../shared/host.js';
@@ -28,7 +30,7 @@ const actaFormat: ReceiptFormat<ActaIssued> = {
   name: 'acta',
   title: 'Acta signed decision receipts',
   rules: ACTA_RULES,
-  form: 'rfc8785',
+  form: JCS_FORM,
   isOwn,
   read,
   verify,

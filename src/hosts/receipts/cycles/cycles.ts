@@ -4,8 +4,10 @@ import type { SourceObject, SourceValue } from '../../../base/json/source-json.j
 import { tryDecodeHex } from '../../../base/bytes/encoding.js';
 import type { JsonObject } from '../../../base/json/value.js';
 import { makePublicKey, type PublicKey } from '../../../format/key/public-key.js';
+import { JCS_FORM } from '../../shared/forms/jcs.js';
+import type { ReceiptFormat } from '../receipt-format.js';
 import { receiptHost } from '../receipt-host.js';
-import type { ReceiptAction, ReceiptFormat } from '../receipt.js';
+import type { ReceiptAction } from '../receipt.js';
 import type { Shape } from '../shape.js';
 import type { Verification } from '../verification.js';
 import type { HostFinding, HostPlace, SourceItem } from '../../shared/host.js';
@@ -23,7 +25,7 @@ const cyclesFormat: ReceiptFormat<CyclesReceipt> = {
   name: 'cycles',
   title: 'Cycles evidence (cycles-evidence/v0.1)',
   rules: CYCLES_RULES,
-  form: 'rfc8785',
+  form: JCS_FORM,
   lists: ['envelopes', 'evidence'],
   isOwn,
   read,

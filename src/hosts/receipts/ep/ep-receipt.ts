@@ -10,8 +10,10 @@ import type { SourceItem } from '../../shared/host.js';
 import { factText, factTexts, principalOf } from '../../shared/names.js';
 import { objectAt, textAt, timeOfText } from '../../shared/values.js';
 import { spkiKey } from '../keys.js';
+import { JCS_FORM } from '../../shared/forms/jcs.js';
+import type { ReceiptFormat } from '../receipt-format.js';
 import { receiptHost } from '../receipt-host.js';
-import type { Receipt, ReceiptAction, ReceiptFormat } from '../receipt.js';
+import type { Receipt, ReceiptAction } from '../receipt.js';
 import type { Shape } from '../shape.js';
 import type { Verification } from '../verification.js';
 import { type EpFault, findAnchorFault, readEpProof } from './check.js';
@@ -22,7 +24,7 @@ const epReceiptFormat: ReceiptFormat<EpReceipt> = {
   name: 'ep-receipt',
   title: 'EMILIA protocol receipts (EP-RECEIPT-v1)',
   rules: EP_RULES,
-  form: 'rfc8785',
+  form: JCS_FORM,
   lists: ['documents'],
   isOwn,
   read,
