@@ -13,7 +13,7 @@ import type { HostPlace, SourceItem } from '../../shared/host.js';
 import { compactJson } from '../../shared/reading.js';
 import { factText, factTexts, principalOf, unitOf } from '../../shared/names.js';
 import { ONE_CALL } from '../../shared/usage.js';
-import { amountOf, numberAt, objectAt, textAt, timeOfText, valueAt } from '../../shared/values.js';
+import { addTo, amountOf, numberAt, objectAt, textAt, timeOfText, valueAt } from '../../shared/values.js';
 import { type ActaIssued, checkLinks } from './chains.js';
 import {
   type ActaReceipt,
@@ -125,14 +125,18 @@ function verify(receipts: readonly ActaIssued[], verification: Verification): vo
 /** Verifies signatures, by keys that count, and at times at which they do. */
 class KeyJudge {
   readonly #verification: Verification;
-  readonly #windows: readonly { readonly jwk: SourceObject; readonly keyid: string | undefined }[];
+  /** By the id of the key. */
+  readonly #published = new Map<string, SourceObject[]>();
   /** Whether a key can be used takes long to say, and receipts carry the same one. */
   readonly #carried = new Map<string, string | undefined>();
   readonly #told = new Set<string>();
 
   constructor(verification: Verification) {
     this.#verification = verification;
-    this.#windows = verification.keySets.flat().map((jwk) => ({ jwk, keyid: tryKey(jwk)?.keyid }));
+    for (const jwk of verification.keySets.flat()) {
+      const keyid = tryKey(jwk)?.keyid;
+      if (keyid !== undefined) addTo(this.#published, keyid, jwk);
+    }
   }
 
   verify(receipt: ActaIssued, signature: ReceiptSignature): void {
@@ -147,8 +151,8 @@ class KeyJudge {
     if (carried.some((each) => this.#keyidOf(each) !== keyid))
       verification.find(receipt, finding('EMBEDDED_KEY_DIFFERS', at));
     const { keyNames } = signature;
-    const own = this.#windows.filter((each) => each.keyid === keyid);
-    const { jwk } = own.find((each) => keyNames.includes(textAt(each.jwk, 'kid') ?? '')) ?? own[0] ?? {};
+    const own = this.#published.get(keyid) ?? [];
+    const jwk = own.find((each) => keyNames.includes(textAt(each, 'kid') ?? '')) ?? own[0];
     const issuedAt = textAt(body, 'issued_at') ?? textAt(value, 'issued_at') ?? textAt(body, 'timestamp');
     const window = windowOf(jwk, issuedAt);
     if (window === 'outside') {

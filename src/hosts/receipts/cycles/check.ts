@@ -14,7 +14,7 @@ import { sha256 } from '../../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../../base/bytes/text.js';
 import { SourceObject, type SourceValue } from '../../../base/json/source-json.js';
 import { jcsBytes, roundedAt } from '../../shared/forms/jcs.js';
-import { numberAt, textAt, valueAt } from '../../shared/values.js';
+import { addTo, numberAt, textAt, valueAt } from '../../shared/values.js';
 
 /** What keeps an envelope from holding. */
 export interface CyclesFault {
@@ -51,41 +51,56 @@ function formOf(envelope: SourceObject, ...empty: readonly string[]): Uint8Array
   return jcsBytes(new SourceObject(new Map(members)))!;
 }
 
-/**
- * The 32 bytes of the key that an envelope names, and the fault where no key set gives it for the time of issue.
- *
- * @param sets - The members of each key set that the user gave. Malformed members are passed over.
- */
-export function selectCyclesKey(
-  envelope: SourceObject,
-  sets: readonly (readonly SourceObject[])[],
-): { readonly key?: Uint8Array; readonly fault?: CyclesFault } {
-  const signer = textAt(envelope, 'signer_did') ?? '';
-  const [, hash, kid] = DID.exec(signer) ?? [];
-  const raw = hash === undefined ? tryDecodeHex(signer) : undefined;
-  const at = '/signer_did';
-  if (hash !== undefined) {
-    const own = encodeHex(sha256(encodeUtf8(textAt(envelope, 'server_id') ?? '')));
-    if (hash !== own)
-      return { fault: fault('SIGNER_NOT_AUTHORIZED', at, `the SHA-256 of server_id, ${own}`, hash) };
+/** The keys of servers, by the sets that they were published in. */
+export class CyclesKeys {
+  readonly #sets: readonly { readonly byKid: Index; readonly byKey: Index }[];
+
+  /** @param sets - Those that do not say from when their keys are valid are passed over, and so are malformed members. */
+  constructor(sets: readonly (readonly SourceObject[])[]) {
+    const own = sets.filter((set) => set.some((jwk) => jwk.has('cycles_nbf_ms')));
+    this.#sets = own.map((set) => {
+      const byKid: Index = new Map();
+      const byKey: Index = new Map();
+      // A set that names two keys alike names none.
+      const isAmbiguous = new Set(set.map((jwk) => textAt(jwk, 'kid'))).size < set.length;
+      for (const jwk of isAmbiguous ? [] : set.filter(isUsable)) {
+        addTo(byKid, textAt(jwk, 'kid'), jwk);
+        addTo(byKey, textAt(jwk, 'x'), jwk);
+      }
+      return { byKid, byKey };
+    });
   }
-  const key = raw === undefined ? {} : { key: raw };
-  const issued = wholeIn(envelope, 'issued_at_ms') ?? -1n;
-  for (const set of sets) {
-    // A set that names two keys alike names none.
-    if (new Set(set.map((jwk) => textAt(jwk, 'kid'))).size < set.length) continue;
-    const covering = set.filter(
-      (jwk) =>
-        (raw === undefined ? textAt(jwk, 'kid') === kid : textAt(jwk, 'x') === encodeBase64url(raw)) &&
-        isUsable(jwk) &&
-        covers(jwk, issued),
-    );
-    const [jwk] = covering;
-    if (jwk !== undefined && covering.length === 1) return { key: tryDecodeBase64url(textAt(jwk, 'x')!)! };
+
+  /** Whether no set says from when its keys are valid. */
+  get isEmpty(): boolean {
+    return this.#sets.length === 0;
   }
-  const expected = 'one key of the set, valid at issued_at_ms';
-  return { ...key, fault: fault('SIGNER_NOT_AUTHORIZED', at, expected, 'none, or several') };
+
+  /** The 32 bytes of the key that an envelope names, and the fault where no set has it for the time of issue. */
+  select(envelope: SourceObject): { readonly key?: Uint8Array; readonly fault?: CyclesFault } {
+    const signer = textAt(envelope, 'signer_did') ?? '';
+    const [, hash, kid] = DID.exec(signer) ?? [];
+    const raw = hash === undefined ? tryDecodeHex(signer) : undefined;
+    const at = '/signer_did';
+    if (hash !== undefined) {
+      const own = encodeHex(sha256(encodeUtf8(textAt(envelope, 'server_id') ?? '')));
+      if (hash !== own)
+        return { fault: fault('SIGNER_NOT_AUTHORIZED', at, `the SHA-256 of server_id, ${own}`, hash) };
+    }
+    const issued = wholeIn(envelope, 'issued_at_ms') ?? -1n;
+    for (const { byKid, byKey } of this.#sets) {
+      const named = raw === undefined ? byKid.get(kid) : byKey.get(encodeBase64url(raw));
+      const covering = (named ?? []).filter((jwk) => covers(jwk, issued));
+      const [jwk] = covering;
+      if (jwk !== undefined && covering.length === 1) return { key: tryDecodeBase64url(textAt(jwk, 'x')!)! };
+    }
+    const expected = 'one key of the set, valid at issued_at_ms';
+    const refused = fault('SIGNER_NOT_AUTHORIZED', at, expected, 'none, or several');
+    return raw === undefined ? { fault: refused } : { key: raw, fault: refused };
+  }
 }
+
+type Index = Map<string | undefined, SourceObject[]>;
 
 function isUsable(jwk: SourceObject): boolean {
   const alg = valueAt(jwk, 'alg');

@@ -15,7 +15,7 @@ import { factText, factTexts, principalOf } from '../../shared/names.js';
 import { ONE_CALL } from '../../shared/usage.js';
 import { numberAt, objectAt, textAt, timeOf, valueAt } from '../../shared/values.js';
 import { cyclesAmountAt, metersOfAmount, quantityOfAmount } from './amounts.js';
-import { readCyclesProof, selectCyclesKey } from './check.js';
+import { CyclesKeys, readCyclesProof } from './check.js';
 import { checkSettlements, type CyclesReceipt } from './reservations.js';
 import { CYCLES_RULES, finding } from './rules.js';
 import { type ArtifactType, findShapeFault } from './shape.js';
@@ -78,7 +78,7 @@ function read({ at, value }: SourceItem, shape: Shape): CyclesReceipt | undefine
         alg: 'ed25519',
         message: proof.message,
         bytes: proof.signature,
-        keyNames: [signer, signer.replace(/^.*#/s, ''), server],
+        keyNames: [server, signer, signer.replace(/^.*#/s, '')],
         stated: keyOfHex(signer),
         pointer: '/signature',
       },
@@ -94,13 +94,13 @@ function read({ at, value }: SourceItem, shape: Shape): CyclesReceipt | undefine
 
 /** By the key sets that were given, if any says from when to when its keys are valid; else by a key that was given, or the one stated. */
 function verify(receipts: readonly CyclesReceipt[], verification: Verification): void {
-  const sets = verification.keySets.filter((set) => set.some((jwk) => jwk.has('cycles_nbf_ms')));
+  const keys = new CyclesKeys(verification.keySets);
   for (const receipt of receipts) {
-    if (sets.length === 0) {
+    if (keys.isEmpty) {
       verification.verify(receipt);
       continue;
     }
-    const { key, fault } = selectCyclesKey(receipt.value, sets);
+    const { key, fault } = keys.select(receipt.value);
     // Whoever is not authorized may have signed all the same: both are told.
     if (fault !== undefined) {
       const { pointer, expected, actual } = fault;

@@ -57,11 +57,12 @@ function read({ at, value }: SourceItem, shape: Shape): EpReceipt | undefined {
   const id = textAt(payload, 'receipt_id') || digest;
   const issuer = textAt(payload, 'issuer') || textAt(payload, 'entity_id') || 'not stated';
   const stated = spkiKey(textAt(document, 'public_key') ?? '');
+  // What is signed comes first: a key's id beside the payload is anybody's to write.
   const names = [
-    textAt(document, 'signature', 'key_id'),
-    textAt(document, 'signature', 'signer'),
     textAt(payload, 'issuer'),
     textAt(payload, 'entity_id'),
+    textAt(document, 'signature', 'signer'),
+    textAt(document, 'signature', 'key_id'),
   ];
   const time = TIMES.map((name) => timeOfText(textAt(payload, name))).find((each) => each !== undefined);
   return {
