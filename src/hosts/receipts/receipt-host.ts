@@ -1,7 +1,8 @@
 /** A host of a format of receipts: files go in, and what was verified comes out as evidence. */
 
+import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { SourceObject } from '../../base/json/source-json.js';
-import { jcsBytes, jcsText, roundedAt } from '../shared/forms/jcs.js';
+import { jcsBytes, roundedAt } from '../shared/forms/jcs.js';
 import type { Host, HostFile, HostFinding, HostOptions, HostReading, SourceItem } from '../shared/host.js';
 import { inFileOrder, inTimeOrder } from '../shared/order.js';
 import {
@@ -83,11 +84,11 @@ function read<R extends Receipt>(
           malformed += 1;
           continue;
         }
-        const text = jcsText(receipt.value)!;
+        const digest = sha256Base64url(jcsBytes(receipt.value)!);
         const before = known.get(receipt.id) ?? new Set();
-        if (before.has(text)) reading.repeat(receipt.at, receipt.type, 'RECEIPT_REPEATED');
+        if (before.has(digest)) reading.repeat(receipt.at, receipt.type, 'RECEIPT_REPEATED');
         else receipts.push(receipt);
-        known.set(receipt.id, before.add(text));
+        known.set(receipt.id, before.add(digest));
       }
     }
   }

@@ -35,9 +35,9 @@ export class Shape {
     return this.#isBroken;
   }
 
-  /** Reports a finding about the receipt; an error breaks it. */
+  /** Reports a finding about the receipt. What is invalid breaks it; a violation is intact evidence. */
   find(found: HostFinding): void {
-    if (found.severity === 'error') this.#isBroken = true;
+    if (found.severity === 'error' && found.class === 'invalid') this.#isBroken = true;
     this.#find(found);
   }
 

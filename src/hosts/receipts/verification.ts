@@ -53,10 +53,10 @@ export class Verification {
     return this.#standings.get(receipt) ?? { standing: 'unverified', reason: 'NOT_CHECKED' };
   }
 
-  /** Reports a finding about a receipt. An error breaks it; the first is the reason. */
+  /** Reports a finding about a receipt. What is invalid breaks it, and the first is the reason; a violation is intact evidence. */
   find(receipt: Receipt, found: HostFinding): void {
     const { standing } = this.of(receipt);
-    if (found.severity === 'error' && standing !== 'broken')
+    if (found.severity === 'error' && found.class === 'invalid' && standing !== 'broken')
       this.#standings.set(receipt, { standing: 'broken', reason: found.code });
     this.#find({ about: receipt.id, ...found });
   }

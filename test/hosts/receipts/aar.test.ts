@@ -13,6 +13,7 @@ import {
   readReceipts,
   standingsOf,
 } from './kit.js';
+import { holdsForBrokenFiles } from '../samples.js';
 import { aarReceipt, changed, signedAar, unsignedAar, uuid } from './samples.js';
 
 const AGENT = 'trader/v1';
@@ -162,4 +163,10 @@ it('a signature is over the form without the signature alone', () => {
     },
   };
   expect(errorsOf(read(moved))).toEqual(['SIGNATURE_INVALID']);
+});
+
+it('reads whatever files there are, and every rule that is found is one of its own', () => {
+  const receipts = [1, 2, 3].map((n) => aarReceipt(ALICE, n));
+  const lines = receipts.map((each) => `${JSON.stringify(each)}\n`).join('');
+  holdsForBrokenFiles(aar, [jsonFile(lines, 'r.jsonl'), jsonFile(receipts)]);
 });

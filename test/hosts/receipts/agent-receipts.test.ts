@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { agentReceipts } from '../../../src/hosts/receipts/index.js';
 import { formatPublicKeyAs, makePublicKey } from '../../../src/format/key/public-key.js';
-import { verifyPlan } from '../samples.js';
+import { holdsForBrokenFiles, verifyPlan } from '../samples.js';
 import { planImport } from '../../../src/hosts/shared/import.js';
 import {
   ALICE,
@@ -479,6 +479,8 @@ describe('what receipts say besides', () => {
     expect(reading.findings).toContainEqual(
       expect.objectContaining({ code: 'AUTHORIZATION_EXPIRED', class: 'violation', severity: 'error' }),
     );
+    // It is intact evidence of something that was not allowed, and is kept.
+    expect(standingsOf(reading)).toEqual([1, 0, 0, 0]);
   });
 
   it('a delegation is held against its parent', () => {
@@ -521,4 +523,12 @@ it('keeps no contents', () => {
   expect(JSON.stringify(reading.claims.map((claim) => ({ ...claim, bytes: undefined })))).not.toContain(
     secret,
   );
+});
+
+it('reads whatever files there are, and every rule that is found is one of its own', () => {
+  const lines = (receipts: readonly JsonMembers[]) =>
+    jsonFile(receipts.map((each) => `${JSON.stringify(each)}\n`).join(''), 'r.jsonl');
+  const own = formatPublicKeyAs(makePublicKey('ed25519', ALICE.bytes), 'did');
+  const chain = chainOf(ALICE, 3, { issuer: own, method: own });
+  holdsForBrokenFiles(agentReceipts, [lines(chain), lines(chainOf(BOB, 2)), jsonFile(chain)]);
 });
