@@ -25,7 +25,10 @@ const MAX_RECEIPT_BYTES = 1_048_576;
 /** So many values of a file are looked at for what it is. */
 const LOOKED_AT = 64;
 
-const AIDS = { keys: KEYS_AID } as const;
+/** Keys for all formats, and those for one of them, where receipts of several are read together. */
+function aidsOf(name: string): Readonly<Record<string, string>> {
+  return { keys: KEYS_AID, [`${name}-keys`]: `the same, for ${name} alone, instead of keys` };
+}
 
 /** The host of a format. */
 export function receiptHost<R extends Receipt>(format: ReceiptFormat<R>): Host {
@@ -33,7 +36,7 @@ export function receiptHost<R extends Receipt>(format: ReceiptFormat<R>): Host {
     name: format.name,
     title: format.title,
     rules: [...COMMON_RULES, ...format.rules],
-    aids: AIDS,
+    aids: aidsOf(format.name),
     hasReceipts: true,
     recognises: (file) => recognises(format, file),
     read: (files, options) => read(format, files, options),
@@ -69,10 +72,10 @@ function read<R extends Receipt>(
   files: readonly HostFile[],
   options: HostOptions = {},
 ): HostReading {
-  checkReadOptions(`${format.name}.read`, options, AIDS, { hasReceipts: true });
+  checkReadOptions(`${format.name}.read`, options, aidsOf(format.name), { hasReceipts: true });
   const reading = new ReadingBuilder(options);
   const find = (found: HostFinding): void => reading.find(found);
-  const ring = ringOf(options, find);
+  const ring = ringOf(format.name, options, find);
   const receipts: R[] = [];
   let malformed = 0;
   const known = new Map<string, Set<string>>();
@@ -109,8 +112,8 @@ function read<R extends Receipt>(
   };
 }
 
-function ringOf({ aids }: HostOptions, find: (found: HostFinding) => void): KeyRing {
-  const file = aids?.['keys'];
+function ringOf(name: string, { aids }: HostOptions, find: (found: HostFinding) => void): KeyRing {
+  const file = aids?.[`${name}-keys`] ?? aids?.['keys'];
   if (file === undefined) return new KeyRing();
   const ring = readKeyRing(file);
   if (typeof ring !== 'string') return ring;

@@ -182,6 +182,14 @@ it('compares nothing with a receipt that is broken or that nobody vouches for, a
   expect(stated.not_checked.map(({ code }) => code)).toContain('RECEIPTS_BY_OWN_KEY');
 });
 
+it('takes the keys of one format before those of all', () => {
+  const value = acta1({ request_id: 'd1', tool_name: 'Bash', decision: 'allow' });
+  const keys = { keys: jsonFile(MALLORY.pem, 'keys'), 'acta-keys': jsonFile(ALICE.pem, 'own') };
+  expect(acta.read([jsonFile(value)], { aids: keys }).receipts).toMatchObject({ verified: 1 });
+  const others = { keys: jsonFile(ALICE.pem, 'keys'), 'cycles-keys': jsonFile(MALLORY.pem, 'other') };
+  expect(() => acta.read([jsonFile(value)], { aids: others })).toThrow(RangeError);
+});
+
 it('recognises each format, and none for another', () => {
   const formats: readonly (readonly [string, unknown])[] = [
     ['agent-receipts', receipt(ALICE)],
