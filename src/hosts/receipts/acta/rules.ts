@@ -50,6 +50,3 @@ export const finding = findingsOf({
   ],
   CHAIN_ORDER: ['ACTA-6', 'invalid', 'a receipt before it', 'one after it'],
 });
-
-/** A code of the table. */
-export type Code = Parameters<typeof finding>[0];
