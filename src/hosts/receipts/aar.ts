@@ -10,7 +10,7 @@ import { hashText, stableText } from '../shared/forms/stable.js';
 import { JCS_FORM, jcsBytes, jcsText } from '../shared/forms/jcs.js';
 import { rulesOf } from '../shared/findings.js';
 import type { SourceItem } from '../shared/host.js';
-import { factTexts, principalOf, unitOf } from '../shared/names.js';
+import { factText, factTexts, principalOf, unitOf } from '../shared/names.js';
 import { amountOf, objectAt, textAt } from '../shared/values.js';
 import { digestOfHex, signatureBytes } from './encodings.js';
 import { tryEd25519Text } from './keys.js';
@@ -226,7 +226,7 @@ function refuse(shape: Shape, name: string, expected: string, actual: string): v
 function factsOf(value: SourceValue, status: string): JsonObject {
   return {
     ...factTexts(['name', 'version'], (name) => textAt(value, 'agent', name)),
-    agent: textAt(value, 'agent', 'id')!.slice(0, 256),
+    agent: factText(textAt(value, 'agent', 'id') ?? ''),
     on_behalf_of: factTexts(['id', 'type'], (name) => textAt(value, 'principal', name)),
     action: factTexts(['type', 'target', 'method'], (name) => textAt(value, 'action', name)),
     status,

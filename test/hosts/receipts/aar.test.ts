@@ -15,6 +15,7 @@ import {
   signText,
   standingsOf,
 } from './kit.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
 import { holdsForBrokenFiles } from '../samples.js';
 import { aarReceipt, changed, signedAar, unsignedAar, uuid } from './samples.js';
 
@@ -195,4 +196,16 @@ it('either alphabet of base64 is read', () => {
   const { sig, ...rest } = one['signature'] as { readonly sig: string } & JsonMembers;
   const padded = { ...one, signature: { ...rest, sig: Buffer.from(sig, 'base64url').toString('base64') } };
   expect(standingsOf(read(padded, ALICE.pem))).toEqual([1, 0, 0, 0]);
+});
+
+it('names of any length and script fit an event', () => {
+  const long = `${'x'.repeat(255)}😀${'y'.repeat(3_000)}`;
+  const agent = { id: long, name: `${long}\u202e\n` };
+  const receipts = [
+    aarReceipt(ALICE, 1, { receiptId: long, agent }),
+    aarReceipt(ALICE, 1, { receiptId: `${long}z`, agent }),
+  ];
+  const plan = planImport(aar, [jsonFile(receipts)]);
+  expect([plan.unfit, plan.events.length]).toEqual([0, 2]);
+  expect(errorsOf(read(aarReceipt(ALICE, 1, { receiptId: 'x'.repeat(5_000) })))).toEqual(['MALFORMED']);
 });
