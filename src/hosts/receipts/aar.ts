@@ -1,15 +1,16 @@
 /** Agent Action Receipts (AAR) 1.0: one signed JSON object an action, each on its own. docs/hosts/aar.md says what becomes of each. */
 
 import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { encodeUtf8 } from '../../base/bytes/text.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import type { JsonObject } from '../../base/json/value.js';
 import type { Digest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
-import { hashText } from '../shared/forms/stable.js';
-import { JCS_FORM, jcsBytes } from '../shared/forms/jcs.js';
+import { hashText, stableText } from '../shared/forms/stable.js';
+import { JCS_FORM, jcsBytes, jcsText } from '../shared/forms/jcs.js';
 import { rulesOf } from '../shared/findings.js';
 import type { SourceItem } from '../shared/host.js';
-import { factTexts, principalOf, unitOf } from '../shared/names.js';
+import { factText, factTexts, principalOf, unitOf } from '../shared/names.js';
 import { amountOf, objectAt, textAt } from '../shared/values.js';
 import { digestOfHex, signatureBytes } from './encodings.js';
 import { tryEd25519Text } from './keys.js';
@@ -150,7 +151,7 @@ function readSignature(shape: Shape, agent: string): readonly ReceiptSignature[]
     refuse(shape, 'canonicalization', CANONICALIZATION, form);
   const kid = shape.text(['signature', 'kid']);
   if (shape.value('signature', 'sig') === undefined) return [];
-  const bytes = signatureBytes(textAt(shape.value('signature'), 'sig') ?? '');
+  const bytes = signatureBytes(urlSafe(textAt(shape.value('signature'), 'sig') ?? ''));
   if (bytes === undefined) shape.malformed(['signature', 'sig'], '64 bytes in base64url', 'other text');
   const stated = readStated(shape);
   const message = jcsBytes(unsigned(shape.value()!));
@@ -159,12 +160,29 @@ function readSignature(shape: Shape, agent: string): readonly ReceiptSignature[]
     {
       alg: 'ed25519',
       message,
+      alternatives: alternativesOf(shape.value()!),
       bytes,
       keyNames: [agent, ...keyIdsOf(kid, agent)],
       stated,
       pointer: '/signature/sig',
     },
   ];
+}
+
+/** The format's own libraries read either alphabet of base64. */
+function urlSafe(text: string): string {
+  return text.replaceAll('+', '-').replaceAll('/', '_');
+}
+
+/**
+ * Its libraries sort members as JavaScript's objects do, where names like array indices come first. They leave out a member `__proto__`, so
+ * that no signature of theirs covers it: a receipt that has one is to be signed in the form that its specification names.
+ */
+function alternativesOf(value: SourceValue): readonly Uint8Array[] {
+  const plain = unsigned(value);
+  const text = stableText(plain);
+  const jcs = jcsText(plain);
+  return text === jcs || jcs?.includes('"__proto__":') === true ? [] : [encodeUtf8(text)];
 }
 
 /** A key id that names an agent names the receipt's own, or nothing: another agent's key says nothing of this one. */
@@ -181,8 +199,13 @@ function readStated(shape: Shape): ReceiptSignature['stated'] {
   ].flatMap((path) => {
     const text = shape.optionalText(path);
     if (text === undefined) return [];
-    const key = tryEd25519Text(text);
-    if (key === undefined) shape.malformed(path, 'an Ed25519 key of 32 bytes in base64url', 'other text');
+    const key = tryEd25519Text(urlSafe(text));
+    // Only the signature's own key is ever used.
+    if (key === undefined) {
+      const expected = 'an Ed25519 key of 32 bytes in base64url';
+      if (path[0] === 'signature') shape.malformed(path, expected, 'other text');
+      else shape.unusual(path, expected, 'other text');
+    }
     return key === undefined ? [] : [key];
   });
   const [first, second] = keys;
@@ -203,7 +226,7 @@ function refuse(shape: Shape, name: string, expected: string, actual: string): v
 function factsOf(value: SourceValue, status: string): JsonObject {
   return {
     ...factTexts(['name', 'version'], (name) => textAt(value, 'agent', name)),
-    agent: textAt(value, 'agent', 'id')!.slice(0, 256),
+    agent: factText(textAt(value, 'agent', 'id') ?? ''),
     on_behalf_of: factTexts(['id', 'type'], (name) => textAt(value, 'principal', name)),
     action: factTexts(['type', 'target', 'method'], (name) => textAt(value, 'action', name)),
     status,

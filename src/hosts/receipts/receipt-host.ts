@@ -4,6 +4,7 @@ import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { SourceObject } from '../../base/json/source-json.js';
 import { jcsBytes, roundedAt } from '../shared/forms/jcs.js';
 import type { Host, HostFile, HostFinding, HostOptions, HostReading, SourceItem } from '../shared/host.js';
+import { factText } from '../shared/names.js';
 import { inFileOrder, inTimeOrder } from '../shared/order.js';
 import {
   checkReadOptions,
@@ -194,7 +195,7 @@ function take<R extends Receipt>(
       type,
       facts: {
         ...receipt.facts,
-        receipt_id: id.slice(0, MAX_ID_LENGTH),
+        receipt_id: factText(id),
         receipt_digest: { form, value: receipt.digest },
         signature: {
           standing: WORDS[standing],
@@ -209,9 +210,6 @@ function take<R extends Receipt>(
   }
   return counts;
 }
-
-/** The most of a receipt's id that a fact keeps, in UTF-16 code units. */
-const MAX_ID_LENGTH = 256;
 
 const WORDS = {
   vouched: 'verified',

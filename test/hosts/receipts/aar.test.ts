@@ -7,12 +7,15 @@ import {
   BOB,
   errorsOf,
   type Json,
+  jcs,
   type JsonMembers,
   jsonFile,
   MALLORY,
   readReceipts,
+  signText,
   standingsOf,
 } from './kit.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
 import { holdsForBrokenFiles } from '../samples.js';
 import { aarReceipt, changed, signedAar, unsignedAar, uuid } from './samples.js';
 
@@ -169,4 +172,40 @@ it('reads whatever files there are, and every rule that is found is one of its o
   const receipts = [1, 2, 3].map((n) => aarReceipt(ALICE, n));
   const lines = receipts.map((each) => `${JSON.stringify(each)}\n`).join('');
   holdsForBrokenFiles(aar, [jsonFile(lines, 'r.jsonl'), jsonFile(receipts)]);
+});
+
+it('members are in the order of the specification, or in that of its libraries', () => {
+  const unsigned = unsignedAar(ALICE, 1, { metadata: { 9: 'a', 10: 'b' } });
+  const text = jcs(unsigned);
+  const inLibraries = text.replace('{"10":"b","9":"a"}', '{"9":"a","10":"b"}');
+  expect(inLibraries).not.toBe(text);
+  const signature = unsigned['signature'] as JsonMembers;
+  for (const body of [text, inLibraries]) {
+    const whole = { ...unsigned, signature: { ...signature, sig: signText(ALICE, body) } };
+    expect(standingsOf(read(whole))).toEqual([0, 1, 0, 0]);
+  }
+});
+
+it('a member that the libraries do not sign cannot be slipped in', () => {
+  const sneaked = JSON.stringify(aarReceipt(ALICE)).replace('{', '{"__proto__":{"cost":"0"},');
+  expect(errorsOf(read(sneaked))).toEqual(['SIGNATURE_INVALID']);
+});
+
+it('either alphabet of base64 is read', () => {
+  const one = aarReceipt(ALICE);
+  const { sig, ...rest } = one['signature'] as { readonly sig: string } & JsonMembers;
+  const padded = { ...one, signature: { ...rest, sig: Buffer.from(sig, 'base64url').toString('base64') } };
+  expect(standingsOf(read(padded, ALICE.pem))).toEqual([1, 0, 0, 0]);
+});
+
+it('names of any length and script fit an event', () => {
+  const long = `${'x'.repeat(255)}😀${'y'.repeat(3_000)}`;
+  const agent = { id: long, name: `${long}\u202e\n` };
+  const receipts = [
+    aarReceipt(ALICE, 1, { receiptId: long, agent }),
+    aarReceipt(ALICE, 1, { receiptId: `${long}z`, agent }),
+  ];
+  const plan = planImport(aar, [jsonFile(receipts)]);
+  expect([plan.unfit, plan.events.length]).toEqual([0, 2]);
+  expect(errorsOf(read(aarReceipt(ALICE, 1, { receiptId: 'x'.repeat(5_000) })))).toEqual(['MALFORMED']);
 });
