@@ -23,6 +23,7 @@ export type {
   ItemFate,
   LeftOut,
   Observation,
+  ReceiptCounts,
 } from '../hosts/shared/host.js';
 export { type ClaimedEvent } from '../hosts/shared/claims.js';
 export {
@@ -74,6 +75,7 @@ export { CHECKERS, HOSTS } from '../hosts/shared/registry.js';
 export { renderImport } from '../out/text/import-text.js';
 export { renderReconciliation } from '../out/text/reconcile-text.js';
 export type {
+  ImportReceipts,
   ImportReport,
   ReconcileCall,
   ReconcileExpectation,

@@ -21,6 +21,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot import --from cgf --check events.jsonl',
     'northroot import --from clasper --ledger ledger.jsonl --create http.jsonl',
     'northroot import --from openclaw hooks.jsonl | northroot append ledger.jsonl',
+    'northroot import --from agent-receipts --aid keys=keys.json --ledger ledger.jsonl receipts.jsonl',
   ],
   reconcile: [
     'northroot reconcile ledger.jsonl cgf=events.jsonl clasper=http.jsonl',

@@ -17,6 +17,7 @@ export interface HostReadingOptions {
   readonly aid: readonly string[];
   readonly occurredAt?: string;
   readonly timeZone?: string;
+  readonly unverified?: boolean;
 }
 
 /** An auxiliary file, such as a policy bundle, by its name. */
@@ -25,7 +26,7 @@ export interface Aid {
   readonly path: string;
 }
 
-/** Adds `--aid`, `--occurred-at` and `--time-zone`. */
+/** Adds `--aid`, `--occurred-at`, `--time-zone` and `--unverified`. */
 export function addHostReading(command: Command): Command {
   return command
     .addOption(
@@ -36,7 +37,20 @@ export function addHostReading(command: Command): Command {
       '--time-zone <zone>',
       'the zone of times without an offset: UTC, +02:00 or a name such as Europe/Berlin; without it they are not read (litellm: UTC)',
       timeZone,
+    )
+    .option(
+      '--unverified',
+      'take receipts that could not be verified too, marked so (without it they are left out)',
     );
+}
+
+/** @throws NorthrootError `USAGE` for `--unverified` where no host has receipts */
+export function assertReceipts(
+  unverified: boolean | undefined,
+  subjects: readonly { readonly name: string; readonly hasReceipts?: boolean }[],
+): void {
+  if (unverified !== true || subjects.some(({ hasReceipts }) => hasReceipts === true)) return;
+  throw usageError(`--unverified: ${subjects.map(({ name }) => name).join(', ')} has no receipts`);
 }
 
 /** @throws NorthrootError `USAGE` */

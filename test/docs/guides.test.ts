@@ -29,6 +29,7 @@ const RUN = [
   'openclaw.md',
   'prices.md',
   'publish.md',
+  'receipts.md',
   'rotate-a-key.md',
 ].map((name) => `docs/guide/${name}`);
 

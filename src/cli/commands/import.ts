@@ -28,6 +28,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import {
   addHostReading,
   type Aid,
+  assertReceipts,
   filesAt,
   hintAtTimeZone,
   type HostReadingOptions,
@@ -226,12 +227,13 @@ interface Read {
 /** Reads all files, after checking the command line. */
 async function readAll(
   context: Context,
-  subject: Pick<Host, 'aids' | 'name'>,
+  subject: Pick<Host, 'aids' | 'name' | 'hasReceipts'>,
   paths: readonly string[],
-  { aid, output, occurredAt, timeZone }: ReadingOptions,
+  { aid, output, occurredAt, timeZone, unverified }: ReadingOptions,
   ledger: string | undefined,
 ): Promise<Read> {
   const aids = aid.map((text) => assertAid(toAid(text), subject));
+  assertReceipts(unverified, [subject]);
   assertStdinOnce(paths);
   const inputs = new Map<string, string>();
   for (const path of paths) {
@@ -254,7 +256,7 @@ async function readAll(
   return {
     files,
     hostOptions: {
-      ...defined({ occurredAt, timeZone }),
+      ...defined({ occurredAt, timeZone, unverified }),
       ...(aids.length === 0 ? {} : { aids: read }),
     },
   };

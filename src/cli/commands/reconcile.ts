@@ -21,6 +21,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import {
   addHostReading,
   type Aid,
+  assertReceipts,
   filesAt,
   hintAtTimeZone,
   type HostReadingOptions,
@@ -180,7 +181,7 @@ async function readSources(
   context: Context,
   inputs: readonly Input[],
   aids: readonly Aid[],
-  { occurredAt, timeZone }: HostReadingOptions,
+  { occurredAt, timeZone, unverified }: HostReadingOptions,
 ): Promise<readonly ReconcileSource[]> {
   const byHost = new Map<Host, HostFile[]>();
   for (const { path, host } of inputs) {
@@ -197,6 +198,7 @@ async function readSources(
     else files.push(file);
   }
   const hosts = [...byHost.keys()];
+  assertReceipts(unverified, hosts);
   const read = new Map<string, HostFile>();
   for (const { name, path } of aids) {
     if (!hosts.some((host) => Object.hasOwn(host.aids, name))) {
@@ -212,7 +214,7 @@ async function readSources(
   for (const [host, files] of byHost) {
     const own = [...read].filter(([name]) => Object.hasOwn(host.aids, name));
     const options = {
-      ...defined({ occurredAt, timeZone }),
+      ...defined({ occurredAt, timeZone, unverified: host.hasReceipts === true ? unverified : undefined }),
       ...(own.length === 0 ? {} : { aids: Object.fromEntries(own) }),
     };
     sources.push(await interruptible(context, () => readSource(host, files, options)));

@@ -208,6 +208,19 @@ export interface HostReading {
   readonly findings: readonly HostFinding[];
   /** Usage that is counted nowhere. Absent: none. */
   readonly leftOut?: readonly LeftOut[] | undefined;
+  /** Of hosts that have receipts: how they stand. */
+  readonly receipts?: ReceiptCounts | undefined;
+}
+
+/** How the signed receipts of a host stand, by the rules of their own format. They add up to all of them, repeated ones once. */
+export interface ReceiptCounts {
+  /** Signed by a key that was given, or that is the issuer's name. */
+  readonly verified: number;
+  /** Signed by a key that only the receipt itself states. */
+  readonly ownKey: number;
+  /** Not checked. */
+  readonly unverified: number;
+  readonly broken: number;
 }
 
 /** What may be said beside the files. */
@@ -216,6 +229,11 @@ export interface HostOptions {
   readonly occurredAt?: string | undefined;
   /** Files that are not traffic, by what they are: a policy bundle, pinned keys, a profile. Which there are is {@link Host.aids}. */
   readonly aids?: Readonly<Record<string, HostFile>> | undefined;
+  /**
+   * Whether receipts count whose signature could not be checked, for want of a key or since their chain is broken before them. What is made
+   * of them says so. Default false: they are dropped. Only of hosts that have receipts, {@link Host.hasReceipts}.
+   */
+  readonly unverified?: boolean | undefined;
 }
 
 /** A host system: one folder of `hosts/`. */
@@ -227,6 +245,8 @@ export interface Host {
   readonly rules: readonly HostRule[];
   /** What each aid is, in a few words. */
   readonly aids: Readonly<Record<string, string>>;
+  /** Whether its items are signed receipts, which may be verified or not: {@link HostOptions.unverified}. */
+  readonly hasReceipts?: boolean;
   /** Whether the file looks like one of its own. */
   recognises(file: HostFile): boolean;
   /**

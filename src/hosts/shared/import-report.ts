@@ -1,11 +1,11 @@
 /** The report of an import or a check, as data (schemas/import-report.json). */
 
 import { VERSION } from '../../base/version.js';
-import type { ImportFinding, ImportReport } from '../../format/schema/generated/types.js';
+import type { ImportFinding, ImportReceipts, ImportReport } from '../../format/schema/generated/types.js';
 import { EXIT_STATUS } from '../../rules/report/exit-status.js';
 import { accountFor, type ItemCounts, NO_ITEMS, verdictOf } from './account.js';
 import { describeHostFinding, rankOf } from './findings.js';
-import type { Checker, Host, HostFinding, HostReading, HostRule } from './host.js';
+import type { Checker, Host, HostFinding, HostReading, HostRule, ReceiptCounts } from './host.js';
 import type { ImportPlan, ImportResult } from './import.js';
 import { sumLeftOut } from './usage.js';
 
@@ -61,7 +61,7 @@ export function reportCheck(
 function reportReading(
   kind: 'host' | 'profile',
   subject: Pick<Host, 'name' | 'title' | 'rules'>,
-  reading: Pick<HostReading, 'items' | 'findings' | 'leftOut'>,
+  reading: Pick<HostReading, 'items' | 'findings' | 'leftOut' | 'receipts'>,
   { maxFindings = DEFAULT_MAX_FINDINGS, files = [] }: ImportReportOptions,
 ): ImportReport {
   const { total, byFile, byReason } = accountFor(reading.items);
@@ -76,6 +76,7 @@ function reportReading(
     exit_status: EXIT_STATUS[verdict],
     files: withEmpty(byFile, files),
     items: { ...total },
+    ...(reading.receipts === undefined ? {} : { receipts: receiptsOf(reading.receipts) }),
     left_out: sumLeftOut(reading.leftOut),
     reasons: [...byReason].sort(([a], [b]) => (a < b ? -1 : 1)).map(([reason, items]) => ({ reason, items })),
     rules: [...subject.rules, INPUT_RULE].map(({ id, statement, undecidable }) => ({
@@ -87,6 +88,10 @@ function reportReading(
     findings: sorted.slice(0, maxFindings).map(toFinding),
     findings_total: reading.findings.length,
   };
+}
+
+function receiptsOf({ verified, ownKey, unverified, broken }: ReceiptCounts): ImportReceipts {
+  return { verified, own_key: ownKey, unverified, broken };
 }
 
 /** All files in their order; of an archive its members, and itself where none of them has an item. */

@@ -75,6 +75,7 @@ export function planImport(host: Host, files: readonly HostFile[], options: Plan
     into: 'object',
     occurredAt: 'string',
     aids: 'object',
+    unverified: 'boolean',
     timeZone: 'string',
   });
   const { into, ...readOptions } = options;

@@ -45,7 +45,8 @@ export interface LedgerEntry {
  * Keys of `meta` whose values are ids of calls, as `snake_case` has them: the last words say of what.
  * A trace, a session or a run has many calls, so that their ids are none of these.
  */
-const META_ID = /(?:^|_)(?:call|tool_use|request|response|completion|span|proposal|decision)_id$/;
+const META_ID =
+  /(?:^|_)(?:call|tool_use|request|response|completion|span|proposal|decision|reservation|receipt)_id$/;
 
 /** Ids of one record's `meta` that are taken. */
 const MAX_META_IDS = 16;

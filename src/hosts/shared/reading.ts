@@ -29,14 +29,17 @@ import { checkOptions } from '../../base/options.js';
  * Checks what a host or a checker is called with.
  *
  * @param aids - Those that it takes, by name.
- * @throws TypeError, RangeError for options that are not known or of the wrong type, and for an aid that is none of `aids`
+ * @throws TypeError, RangeError for options that are not known or of the wrong type, for an aid that is none of `aids`, and for
+ *   `unverified` where there are no receipts
  */
 export function checkReadOptions(
   where: string,
   options: HostOptions,
   aids: Readonly<Record<string, string>> = {},
+  { hasReceipts = false }: { readonly hasReceipts?: boolean } = {},
 ): void {
-  checkOptions(where, options, { occurredAt: 'string', aids: 'object' });
+  checkOptions(where, options, { occurredAt: 'string', aids: 'object', unverified: 'boolean' });
+  if (options.unverified === true && !hasReceipts) throw new RangeError(`${where}: it has no receipts`);
   const known = Object.keys(aids);
   const other = Object.keys(options.aids ?? {}).find((name) => !known.includes(name));
   if (other === undefined) return;

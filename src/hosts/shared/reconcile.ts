@@ -511,6 +511,21 @@ export class Reconciler {
       'FOUND_BY_CONTENT',
       `calls without an id in common, found by tool, parameters and time alone: ${byContent}`,
     );
+    const counts = this.#sources.flatMap(({ source: { reading } }) => reading.receipts ?? []);
+    const [unverified, taken] = [
+      counts.reduce((sum, each) => sum + each.broken + each.unverified, 0),
+      counts.reduce((sum, each) => sum + each.ownKey, 0),
+    ];
+    add(
+      taken > 0,
+      'RECEIPTS_BY_OWN_KEY',
+      `receipts that only a key that they state themselves vouches for: ${taken}`,
+    );
+    add(
+      unverified > 0,
+      'RECEIPTS_UNVERIFIED',
+      `receipts that are broken or could not be verified; unless they were asked for, nothing was compared with them: ${unverified}`,
+    );
     const leftOut = this.#sources.reduce((sum, { source }) => sum + (source.reading.leftOut?.length ?? 0), 0);
     add(
       leftOut > 0,

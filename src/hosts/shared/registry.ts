@@ -11,10 +11,25 @@ import { litellm } from '../litellm/index.js';
 import { openclaw } from '../openclaw/openclaw.js';
 import { openclawPipeline } from '../openclaw/pipeline.js';
 import { otlp } from '../otlp/index.js';
+import { aar, acta, agentReceipts, cycles, epReceipt } from '../receipts/index.js';
 import type { Checker, Host } from './host.js';
 
 /** In the order in which help lists them. */
-export const HOSTS: readonly Host[] = [cgf, clasper, openclaw, apm2, claudeCode, codex, otlp, litellm];
+export const HOSTS: readonly Host[] = [
+  cgf,
+  clasper,
+  openclaw,
+  apm2,
+  claudeCode,
+  codex,
+  otlp,
+  litellm,
+  agentReceipts,
+  aar,
+  epReceipt,
+  cycles,
+  acta,
+];
 
 /** In the order in which help lists them. */
 export const CHECKERS: readonly Checker[] = [openclawPipeline, adapterProfileChecker, episodeChecker];

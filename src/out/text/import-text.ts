@@ -47,7 +47,7 @@ function describeImport(report: ImportReport): Document {
     title: [subject.kind === 'host' ? 'Import from ' : 'Check as ', subject.label, ': ', ...nameFiles(files)],
     verdict,
     headline: [headlineOf(report)],
-    summary: [describeItems(report), ...describeEvents(report)],
+    summary: [describeItems(report), ...describeReceipts(report), ...describeEvents(report)],
     sections: [
       ...(files.length > 1 ? [describeFiles(files)] : []),
       ...describeReasons(report),
@@ -98,6 +98,19 @@ function describeItems({ items, subject }: ImportReport): Line {
   }
   return [
     `${count(items.items, 'item')}: ${grouped(items.mapped)} became authorizations, executions or adjustments, ${grouped(items.evidence)} kept as evidence, ${grouped(items.repeated)} repeating what another item says, ${grouped(items.dropped)} dropped.`,
+  ];
+}
+
+function describeReceipts({ receipts }: ImportReport): Line[] {
+  if (receipts === undefined) return [];
+  const { verified, own_key: ownKey, unverified, broken } = receipts;
+  return [
+    [
+      `${count(verified + ownKey + unverified + broken, 'receipt')}: ${grouped(verified)} verified`,
+      ...(ownKey === 0 ? [] : [`, ${grouped(ownKey)} signed by a key that only the receipt states`]),
+      ...(unverified === 0 ? [] : [`, ${grouped(unverified)} not verified`]),
+      `, ${grouped(broken)} broken.`,
+    ],
   ];
 }
 

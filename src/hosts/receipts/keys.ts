@@ -1,0 +1,211 @@
+/** The keys of those who issue receipts, as they are given beside the receipts. */
+
+import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { decodeUtf8 } from '../../base/bytes/text.js';
+import { NorthrootError } from '../../base/error.js';
+import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
+import { findInvalidUtf8 } from '../../base/json/utf8.js';
+import { makePublicKey, parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
+import { stableText } from '../shared/forms/stable.js';
+import type { HostFile } from '../shared/host.js';
+import { jsonIn } from '../shared/reading.js';
+import { listAt, objectAt, textAt } from '../shared/values.js';
+
+/** What the aid `keys` is, in a few words. */
+export const KEYS_AID =
+  'public keys of issuers: one key, or names with their keys (JSON, JWKS, a DID document)';
+
+/** The most bytes and keys of a file of them. */
+const MAX_KEYS_BYTES = 1_048_576;
+const MAX_KEYS = 10_000;
+
+/** Keys by the names that they were given under. */
+export class KeyRing {
+  readonly #named = new Map<string, PublicKey[]>();
+  readonly #unnamed: PublicKey[] = [];
+  #isGiven: boolean;
+
+  /** @param isGiven - Whether keys were given, though none could be read. */
+  constructor(isGiven = false) {
+    this.#isGiven = isGiven;
+  }
+
+  /** Whether none was given: what receipts state themselves counts only then. */
+  get isEmpty(): boolean {
+    return !this.#isGiven;
+  }
+
+  /** The members of the JWK sets among what was given, as they were given: some formats say there until when a key is valid. */
+  readonly sets: (readonly SourceObject[])[] = [];
+
+  /** @param name - Undefined for a key of any issuer. */
+  add(name: string | undefined, key: PublicKey): void {
+    this.#isGiven = true;
+    if (name === undefined) this.#unnamed.push(key);
+    else {
+      const keys = this.#named.get(name);
+      if (keys === undefined) this.#named.set(name, [key]);
+      else keys.push(key);
+    }
+  }
+
+  /** The keys under the first of the names that has any; else those of any issuer. Of what names nobody, all. */
+  find(names: readonly string[]): readonly PublicKey[] {
+    if (names.length === 0) return [...this.#unnamed, ...[...this.#named.values()].flat()];
+    for (const name of names) {
+      const keys = this.#named.get(name);
+      if (keys !== undefined) return keys;
+    }
+    return this.#unnamed;
+  }
+}
+
+/** The keys of a file; a text that says what is wrong with it. */
+export function readKeyRing({ bytes }: HostFile): KeyRing | string {
+  if (bytes.length > MAX_KEYS_BYTES) return `${bytes.length} bytes`;
+  if (findInvalidUtf8(bytes, 0, bytes.length) >= 0) {
+    const key = readKey(bytes);
+    if (typeof key === 'string') return key;
+    return ringOf([[undefined, key]]);
+  }
+  const text = decodeUtf8(bytes).replace(/^\uFEFF/, '');
+  const value = /^\s*[[{]/.test(text) ? jsonIn(bytes) : undefined;
+  if (value !== undefined) return readJson(value);
+  const blocks = text.match(/-----BEGIN [^-]+-----[\s\S]*?-----END [^-]+-----/g);
+  const entries: [string | undefined, string][] =
+    blocks === null ? text.split(/\r?\n/).flatMap(readLine) : blocks.map((block) => [undefined, block]);
+  return collect(entries.map(([name, key]) => [name, key]));
+}
+
+/** `NAME KEY`, or a key alone; the forms of keys with white space in them begin with their algorithm. */
+function readLine(line: string): [string | undefined, string][] {
+  const text = line.trim();
+  if (text === '' || text.startsWith('#')) return [];
+  const [, name, key] = /^(\S+)\s+(\S.*)$/.exec(text) ?? [];
+  if (name === undefined || key === undefined || /^(?:ssh-|ecdsa-)/.test(name)) return [[undefined, text]];
+  return [[name, key]];
+}
+
+function readJson(value: SourceValue): KeyRing | string {
+  if (Array.isArray(value)) return collect((value as readonly SourceValue[]).flatMap(namedJwk));
+  if (!(value instanceof SourceObject)) return 'no object';
+  const jwks = listAt(value, 'keys');
+  if (jwks !== undefined) return setOf(jwks);
+  const published = publishedKeys(value);
+  if (published !== undefined) return collect(published);
+  if (textAt(value, 'kty') !== undefined) return collect(namedJwk(value));
+  const methods = listAt(value, 'verificationMethod');
+  if (methods !== undefined) return collect(methods.flatMap((each) => methodOf(value, each)));
+  // The configuration that an agent publishes of itself.
+  const agent = objectAt(value, 'agent');
+  const own = textAt(agent, 'publicKey');
+  if (agent !== undefined && own !== undefined) return collect([[textAt(agent, 'id'), own]]);
+  // The file that a signer keeps has its private key too, which is none of anybody's.
+  const only = textAt(value, 'publicKey');
+  if (only !== undefined) return collect([[undefined, only]]);
+  return collect(value.entries().map(([name, key]) => [name, key]));
+}
+
+/** A JWK set may have keys of other kinds, and malformed ones: those that cannot be used are passed over (RFC 7517 §5). */
+function setOf(jwks: readonly SourceValue[]): KeyRing | string {
+  if (jwks.length > MAX_KEYS) return `${jwks.length} keys, more than ${MAX_KEYS}`;
+  const members = jwks.filter((jwk) => jwk instanceof SourceObject);
+  const usable = members.filter((jwk) => typeof readKey(jwk) !== 'string');
+  const ring = collect((usable.length === 0 ? jwks : usable).flatMap(namedJwk));
+  if (typeof ring !== 'string') ring.sets.push(members);
+  return ring;
+}
+
+/** The keys of an operator of the EMILIA protocol: of its own, of any receipt; of others and earlier ones by whose they are. */
+function publishedKeys(value: SourceObject): [string | undefined, SourceValue][] | undefined {
+  const groups = ['operator_signing_keys', 'keys', 'historical_keys'];
+  if (objectAt(value, groups[0]!) === undefined && objectAt(value, groups[1]!) === undefined)
+    return undefined;
+  return groups.flatMap((group) =>
+    (objectAt(value, group)?.entries() ?? []).flatMap(([name, entry]) => {
+      const entries = Array.isArray(entry) ? (entry as readonly SourceValue[]) : [entry];
+      return entries.flatMap((each): [string | undefined, SourceValue][] => {
+        const key = textAt(each, 'public_key');
+        if (key === undefined) return [];
+        return [[group === 'operator_signing_keys' ? undefined : name, key]];
+      });
+    }),
+  );
+}
+
+function namedJwk(jwk: SourceValue): [string | undefined, SourceValue][] {
+  return [[textAt(jwk, 'kid'), jwk]];
+}
+
+/** A key of a DID document, under its own id and under the document's. */
+function methodOf(document: SourceObject, method: SourceValue): [string | undefined, SourceValue][] {
+  const key = objectAt(method, 'publicKeyJwk') ?? textAt(method, 'publicKeyMultibase') ?? method;
+  const did = textAt(document, 'id');
+  const id = textAt(method, 'id');
+  if (did === undefined || id === undefined) return [[id ?? did, key]];
+  return [
+    [id.startsWith('#') ? `${did}${id}` : id, key],
+    [did, key],
+  ];
+}
+
+function collect(entries: readonly (readonly [string | undefined, SourceValue])[]): KeyRing | string {
+  if (entries.length === 0) return 'no key';
+  if (entries.length > MAX_KEYS) return `${entries.length} keys, more than ${MAX_KEYS}`;
+  const read: [string | undefined, PublicKey][] = [];
+  for (const [name, source] of entries) {
+    const key = readKey(source);
+    if (typeof key === 'string') return name === undefined ? key : `${name}: ${key}`;
+    read.push([name, key]);
+  }
+  return ringOf(read);
+}
+
+function ringOf(keys: readonly (readonly [string | undefined, PublicKey])[]): KeyRing {
+  const ring = new KeyRing();
+  for (const [name, key] of keys) ring.add(name, key);
+  return ring;
+}
+
+function readKey(source: SourceValue | Uint8Array): PublicKey | string {
+  if (typeof source === 'string') {
+    const bytes = multibaseKey(source) ?? spkiKey(source);
+    if (bytes !== undefined) return readKey(bytes);
+  }
+  try {
+    if (typeof source === 'string' || source instanceof Uint8Array) return parsePublicKey(source);
+    return source instanceof SourceObject ? parsePublicKey(stableText(source)) : 'no text of a key';
+  } catch (error) {
+    if (error instanceof NorthrootError) return error.message;
+    throw error;
+  }
+}
+
+/** The bytes of an Ed25519 key whose SPKI is written in base64url without the lines of a PEM. */
+export function spkiKey(text: string): Uint8Array | undefined {
+  if (!/^MCowBQYDK2VwAyEA[A-Za-z0-9_-]{43}$/.test(text)) return undefined;
+  return tryDecodeBase64url(text)?.subarray(SPKI_PREFIX_LENGTH);
+}
+
+const SPKI_PREFIX_LENGTH = 12;
+
+/** The bytes of a key in multibase: `u` and base64url of the bytes, `z` and base58btc of the codec and the bytes. */
+function multibaseKey(text: string): Uint8Array | undefined {
+  if (/^u[A-Za-z0-9_-]{43}$/.test(text)) return tryDecodeBase64url(text.slice(1));
+  if (/^z[1-9A-HJ-NP-Za-km-z]{44,60}$/.test(text)) return tryKey(`did:key:${text}`)?.bytes;
+  return undefined;
+}
+
+/** The key of a text in any form that keys have, or of a JWK; undefined where it is none that signatures can be by. */
+export function tryKey(source: SourceValue): PublicKey | undefined {
+  const key = readKey(source);
+  return typeof key === 'string' ? undefined : key;
+}
+
+/** The Ed25519 key of 32 bytes in base64url, with or without padding; undefined of any other text. */
+export function tryEd25519Text(text: string): PublicKey | undefined {
+  const plain = text.replace(/=$/, '');
+  if (plain.length !== 43) return undefined;
+  const bytes = tryDecodeBase64url(plain);
+  return bytes?.length === 32 ? makePublicKey('ed25519', bytes) : undefined;
+}

@@ -1,0 +1,211 @@
+/** Agent Action Receipts: what their rules accept, what they refuse, and what comes of each. */
+
+import { describe, expect, it } from 'vitest';
+import { aar } from '../../../src/hosts/receipts/index.js';
+import {
+  ALICE,
+  BOB,
+  errorsOf,
+  type Json,
+  jcs,
+  type JsonMembers,
+  jsonFile,
+  MALLORY,
+  readReceipts,
+  signText,
+  standingsOf,
+} from './kit.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
+import { holdsForBrokenFiles } from '../samples.js';
+import { aarReceipt, changed, signedAar, unsignedAar, uuid } from './samples.js';
+
+const AGENT = 'trader/v1';
+const read = (value: unknown, keys?: string) => readReceipts(aar, value, keys === undefined ? {} : { keys });
+
+describe('a receipt', () => {
+  it('by a given key is verified, and becomes evidence with what it cost', () => {
+    const reading = read(aarReceipt(ALICE), ALICE.pem);
+    expect(reading.findings).toEqual([]);
+    expect(standingsOf(reading)).toEqual([1, 0, 0, 0]);
+    expect(reading.claims).toMatchObject([
+      {
+        kind: 'evidence',
+        id: `receipt:${uuid(1)}`,
+        occurredAt: '2026-03-06T12:00:01Z',
+        facts: {
+          agent: AGENT,
+          on_behalf_of: { id: 'user:ada', type: 'user' },
+          action: { type: 'api.call', target: 'exchange/orders', method: 'POST' },
+          signature: { standing: 'verified' },
+        },
+      },
+    ]);
+    expect(reading.observations).toMatchObject([
+      {
+        callIds: [uuid(1)],
+        tool: 'api.call',
+        outcome: 'success',
+        meters: [{ unit: 'usdc', amount: { t: 'dec', m: '2', s: 2 } }],
+      },
+    ]);
+  });
+
+  it('by the key that it states is signed, but nobody says by whom', () => {
+    const reading = read([aarReceipt(ALICE), aarReceipt(ALICE, 2)]);
+    expect(reading.findings).toMatchObject([{ code: 'KEY_STATED', severity: 'warning', about: AGENT }]);
+    expect(standingsOf(reading)).toEqual([0, 2, 0, 0]);
+    expect(reading.claims[0]).toMatchObject({
+      id: `own-key:${uuid(1)}`,
+      sameAs: [`receipt:${uuid(1)}`],
+      facts: { signature: { standing: 'verified_by_its_own_key' } },
+    });
+  });
+
+  it('that brings another key than is given is refused, with both', () => {
+    const reading = read(aarReceipt(MALLORY), JSON.stringify({ [AGENT]: ALICE.pem }));
+    expect(reading.findings).toMatchObject([
+      { code: 'SIGNATURE_INVALID', actual: expect.stringContaining('another key') as string },
+    ]);
+    expect(standingsOf(reading)).toEqual([0, 0, 0, 1]);
+  });
+
+  it.each([
+    ['of an agent without a given key', 'other/v1', [0, 0, 1, 0]],
+    ['of the agent under its key id', `${AGENT}#key-1`, [1, 0, 0, 0]],
+    ['of the agent', AGENT, [1, 0, 0, 0]],
+  ])('does not bring its own key where keys are given: %s', (_, name, standings) => {
+    expect(standingsOf(read(aarReceipt(ALICE), JSON.stringify({ [name]: ALICE.pem })))).toEqual(standings);
+  });
+
+  it('is not vouched for by the key id of another agent', () => {
+    const kid = { ...(unsignedAar(MALLORY)['signature'] as JsonMembers), kid: 'mallory/v1#key-1' };
+    const forged = aarReceipt(MALLORY, 1, { signature: kid });
+    const keys = JSON.stringify({ 'mallory/v1#key-1': MALLORY.pem });
+    expect(errorsOf(read(forged, keys))).toEqual(['KEY_UNKNOWN']);
+  });
+
+  it('takes the configuration that an agent publishes for its key', () => {
+    const published = {
+      specVersion: '1.0',
+      agent: { id: AGENT, publicKey: ALICE.bytes.toString('base64url') },
+    };
+    expect(standingsOf(read(aarReceipt(ALICE), JSON.stringify(published)))).toEqual([1, 0, 0, 0]);
+    expect(errorsOf(read(aarReceipt(BOB), JSON.stringify(published)))).toEqual(['SIGNATURE_INVALID']);
+  });
+
+  it('by a second key of one agent is refused: one of them is somebody else', () => {
+    const reading = read([aarReceipt(ALICE), aarReceipt(MALLORY, 2)]);
+    expect(errorsOf(reading)).toEqual(['KEY_CHANGED']);
+    expect(standingsOf(reading)).toEqual([0, 1, 0, 1]);
+  });
+
+  it('may say that it was done in part', () => {
+    const action = { type: 'a', target: 'b', status: 'partial' };
+    expect(read(aarReceipt(ALICE, 1, { action })).observations[0]?.outcome).toBe('unknown');
+  });
+
+  it('is recognised, and those of other systems are not', () => {
+    expect(aar.recognises(jsonFile([aarReceipt(ALICE)]))).toBe(true);
+    expect(aar.recognises(jsonFile({ receiptId: 'x' }))).toBe(false);
+  });
+});
+
+describe('a receipt that was changed', () => {
+  const one = aarReceipt(ALICE);
+  const cases: readonly (readonly [readonly string[], Json | undefined, string])[] = [
+    [['receiptId'], uuid(7), 'SIGNATURE_INVALID'],
+    [['agent', 'id'], 'mallory/v1', 'SIGNATURE_INVALID'],
+    [['action', 'target'], 'exchange/withdraw', 'SIGNATURE_INVALID'],
+    [['cost', 'amount'], '0.01', 'SIGNATURE_INVALID'],
+    [['metadata', 'more'], 1, 'SIGNATURE_INVALID'],
+    [['signature', 'kid'], 'trader/v1#key-2', 'SIGNATURE_INVALID'],
+    [['signature', 'publicKey'], MALLORY.bytes.toString('base64url'), 'SIGNATURE_INVALID'],
+    [['signature', 'publicKey'], Buffer.alloc(32).toString('base64url'), 'SIGNATURE_INVALID'],
+    [['signature', 'publicKey'], 'short', 'MALFORMED'],
+    [['agent', 'publicKey'], MALLORY.bytes.toString('base64url'), 'KEY_CHANGED'],
+    [['signature', 'sig'], undefined, 'SIGNATURE_MISSING'],
+    [['signature', 'sig'], 'AAAA', 'MALFORMED'],
+    [['signature', 'sig'], Buffer.alloc(64).toString('base64url'), 'SIGNATURE_INVALID'],
+    [['signature'], undefined, 'SIGNATURE_MISSING'],
+    [['signature', 'alg'], 'none', 'ALGORITHM_REFUSED'],
+    [['signature', 'alg'], 'HS256', 'ALGORITHM_REFUSED'],
+    [['signature', 'alg'], ['Ed25519'], 'MALFORMED'],
+    [['signature', 'canonicalization'], 'JSON', 'ALGORITHM_REFUSED'],
+    [['action', 'status'], 'ok', 'MALFORMED'],
+    [['principal', 'type'], 'god', 'MALFORMED'],
+    [['scope', 'permissions'], [], 'MALFORMED'],
+    [['inputHash', 'alg'], 'md5', 'MALFORMED'],
+    [['outputHash'], undefined, 'MALFORMED'],
+    [['timestamp'], '2026-03-06 12:00', 'MALFORMED'],
+    [['timestamp'], 1_772_798_400, 'MALFORMED'],
+  ];
+  it.each(cases)('in %j to %j is refused: %s', (path, value, code) => {
+    const reading = read(changed(one, path, value));
+    expect(errorsOf(reading)).toContain(code);
+    expect(standingsOf(reading)).toEqual([0, 0, 0, 1]);
+    expect([reading.claims, reading.observations]).toEqual([[], []]);
+  });
+});
+
+it('an amount that is none is no meter, and no reason to refuse the receipt', () => {
+  for (const amount of ['free', '-1', '1e3']) {
+    const reading = read(aarReceipt(ALICE, 1, { cost: { amount, currency: 'USD' } }), ALICE.pem);
+    expect(reading.findings).toMatchObject([{ code: 'SHAPE_UNUSUAL', at: { pointer: '/cost/amount' } }]);
+    expect(reading.observations[0]?.meters).toEqual([]);
+  }
+});
+
+it('a signature is over the form without the signature alone', () => {
+  const unsigned = unsignedAar(ALICE);
+  const other = signedAar(ALICE, changed(unsigned, ['signature', 'kid']));
+  const moved = {
+    ...unsigned,
+    signature: {
+      ...(unsigned['signature'] as JsonMembers),
+      sig: (other['signature'] as JsonMembers)['sig']!,
+    },
+  };
+  expect(errorsOf(read(moved))).toEqual(['SIGNATURE_INVALID']);
+});
+
+it('reads whatever files there are, and every rule that is found is one of its own', () => {
+  const receipts = [1, 2, 3].map((n) => aarReceipt(ALICE, n));
+  const lines = receipts.map((each) => `${JSON.stringify(each)}\n`).join('');
+  holdsForBrokenFiles(aar, [jsonFile(lines, 'r.jsonl'), jsonFile(receipts)]);
+});
+
+it('members are in the order of the specification, or in that of its libraries', () => {
+  const unsigned = unsignedAar(ALICE, 1, { metadata: { 9: 'a', 10: 'b' } });
+  const text = jcs(unsigned);
+  const inLibraries = text.replace('{"10":"b","9":"a"}', '{"9":"a","10":"b"}');
+  expect(inLibraries).not.toBe(text);
+  const signature = unsigned['signature'] as JsonMembers;
+  for (const body of [text, inLibraries]) {
+    const whole = { ...unsigned, signature: { ...signature, sig: signText(ALICE, body) } };
+    expect(standingsOf(read(whole))).toEqual([0, 1, 0, 0]);
+  }
+});
+
+it('a member that the libraries do not sign cannot be slipped in', () => {
+  const sneaked = JSON.stringify(aarReceipt(ALICE)).replace('{', '{"__proto__":{"cost":"0"},');
+  expect(errorsOf(read(sneaked))).toEqual(['SIGNATURE_INVALID']);
+});
+
+it('either alphabet of base64 is read', () => {
+  const one = aarReceipt(ALICE);
+  const { sig, ...rest } = one['signature'] as { readonly sig: string } & JsonMembers;
+  const padded = { ...one, signature: { ...rest, sig: Buffer.from(sig, 'base64url').toString('base64') } };
+  expect(standingsOf(read(padded, ALICE.pem))).toEqual([1, 0, 0, 0]);
+});
+
+it('names of any length and script fit an event', () => {
+  const long = `${'x'.repeat(255)}😀${'y'.repeat(3_000)}`;
+  const agent = { id: long, name: `${long}\u202e\n` };
+  const receipts = [
+    aarReceipt(ALICE, 1, { receiptId: long, agent }),
+    aarReceipt(ALICE, 1, { receiptId: `${long}z`, agent }),
+  ];
+  const plan = planImport(aar, [jsonFile(receipts)]);
+  expect([plan.unfit, plan.events.length]).toEqual([0, 2]);
+  expect(errorsOf(read(aarReceipt(ALICE, 1, { receiptId: 'x'.repeat(5_000) })))).toEqual(['MALFORMED']);
+});

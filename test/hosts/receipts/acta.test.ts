@@ -1,0 +1,289 @@
+/** Acta receipts: their two shapes, whose key counts and when, links, and what becomes of them. */
+
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { acta } from '../../../src/hosts/receipts/index.js';
+import { planImport } from '../../../src/hosts/shared/import.js';
+import { holdsForBrokenFiles, verifyPlan } from '../samples.js';
+import {
+  ALICE,
+  BOB,
+  errorsOf,
+  jcs,
+  type Json,
+  jsonFile,
+  type JsonMembers,
+  MALLORY,
+  readReceipts,
+  type Signer,
+  standingsOf,
+} from './kit.js';
+
+const KID = 'sb:issuer:alice';
+
+const PAYLOAD: JsonMembers = {
+  type: 'protectmcp:decision',
+  tool_name: 'Bash',
+  decision: 'allow',
+  reason: 'policy_ok',
+  request_id: 'req-1',
+  issued_at: '2026-03-01T10:00:00.000Z',
+  issuer_id: KID,
+  spec: 'draft-farley-acta-signed-receipts-04',
+};
+
+function hex(text: string, { key }: Signer): string {
+  return sign(null, Buffer.from(text), key).toString('hex');
+}
+
+function envelope(change: JsonMembers = {}, by: Signer = ALICE, kid = KID): JsonMembers {
+  const payload = { ...PAYLOAD, ...change };
+  return { payload, signature: { alg: 'EdDSA', kid, sig: hex(jcs(payload), by) } };
+}
+
+function flat(change: JsonMembers = {}, by: Signer = ALICE): JsonMembers {
+  const receipt = {
+    type: 'decision_receipt',
+    timestamp: '2026-03-01T10:00:00Z',
+    tool: 'Read',
+    decision: 'deny',
+    request_id: 'req-2',
+    ...change,
+  };
+  return { ...receipt, signature: hex(jcs(receipt), by) };
+}
+
+/** Flat too, with what was decided in a payload. */
+function structured(change: JsonMembers = {}, by: Signer = ALICE): JsonMembers {
+  return flat(
+    {
+      v: 2,
+      algorithm: 'ed25519',
+      kid: KID,
+      issuer: 'gateway',
+      issued_at: '2026-03-01T10:00:00Z',
+      payload: { tool: 'http.get', decision: 'allow', request_id: 'req-3' },
+      ...change,
+    },
+    by,
+  );
+}
+
+function jwks(change: JsonMembers = {}, by: Signer = ALICE): string {
+  const jwk = { kty: 'OKP', crv: 'Ed25519', kid: KID, x: by.bytes.toString('base64url'), use: 'sig' };
+  return JSON.stringify({ keys: [{ ...jwk, ...change }] });
+}
+
+function linkTo(value: Json, prefix = 'sha256:'): string {
+  return `${prefix}${createHash('sha256').update(jcs(value)).digest('hex')}`;
+}
+
+function codesOf(value: unknown, keys = jwks()): string[] {
+  return readReceipts(acta, value, { keys })
+    .findings.filter(({ severity }) => severity !== 'info')
+    .map(({ code }) => code);
+}
+
+it('takes both shapes, each signed over its own bytes, as evidence of a decision and of nothing more', async () => {
+  const reading = readReceipts(acta, [envelope(), flat(), structured()], { keys: jwks() });
+  expect([standingsOf(reading), errorsOf(reading)]).toEqual([[3, 0, 0, 0], []]);
+  expect(reading.claims.map((claim) => claim.kind)).toEqual(['evidence', 'evidence', 'evidence']);
+  expect(reading.observations).toMatchObject([
+    { callIds: ['req-1'], tool: 'Bash', decision: 'allow' },
+    { callIds: ['req-2'], tool: 'Read', decision: 'deny' },
+    { callIds: ['req-3'], tool: 'http.get', decision: 'allow' },
+  ]);
+  for (const seen of reading.observations) expect(seen).not.toHaveProperty('outcome');
+  const files = [jsonFile([envelope(), flat(), structured()])];
+  const plan = planImport(acta, files, { aids: { keys: jsonFile(jwks(), 'keys') } });
+  expect((await verifyPlan(plan)).verdict).toBe('ok');
+  expect(plan.events.map(({ event }) => event.event_type)).toEqual(Array(3).fill('x.acta.decision'));
+});
+
+it('reads that a tool ran only from how long it ran, and what was spent exactly', () => {
+  const ran = readReceipts(acta, envelope({ tool_duration_ms: 12 }), { keys: jwks() });
+  expect(ran.observations).toMatchObject([
+    { outcome: 'unknown', meters: [{ unit: 'calls' }, { unit: 'time.ms', amount: { t: 'int', v: '12' } }] },
+  ]);
+  const spent = envelope({ type: 'scopeblind:spending_authority', amount: 99.5, currency: 'USD' });
+  const [claim] = readReceipts(acta, spent, { keys: jwks() }).claims;
+  expect(claim).toMatchObject({
+    type: 'spending',
+    facts: { amount: { unit: 'usd', amount: { t: 'dec', m: '995', s: 1 } } },
+  });
+  const held = readReceipts(acta, envelope({ decision: 'require_approval' }), { keys: jwks() });
+  expect(held.observations[0]).not.toHaveProperty('decision');
+});
+
+it('takes no key from a receipt', () => {
+  const carried = [
+    envelope({ public_key: MALLORY.bytes.toString('hex') }, MALLORY),
+    structured({ public_key: MALLORY.bytes.toString('hex') }, MALLORY),
+    envelope(
+      { verification_jwk: { kty: 'OKP', crv: 'Ed25519', x: MALLORY.bytes.toString('base64url') } },
+      MALLORY,
+    ),
+  ];
+  for (const receipt of carried) {
+    const bare = readReceipts(acta, receipt);
+    expect([standingsOf(bare), bare.findings.map(({ code }) => code)]).toEqual([
+      [0, 0, 1, 0],
+      ['EMBEDDED_KEY', 'KEY_UNKNOWN'],
+    ]);
+    expect(bare.claims).toEqual([]);
+    expect(errorsOf(readReceipts(acta, receipt, { keys: BOB.pem }))).toEqual(['SIGNATURE_INVALID']);
+    expect(standingsOf(readReceipts(acta, receipt, { keys: MALLORY.pem }))).toEqual([1, 0, 0, 0]);
+  }
+  const another = envelope({ public_key: MALLORY.bytes.toString('hex') });
+  expect(codesOf(another)).toEqual(['EMBEDDED_KEY_DIFFERS']);
+});
+
+it('knows keys by their id, and says where none is known', () => {
+  expect(codesOf(envelope(), jwks({ kid: 'sb:issuer:other' }))).toEqual(['KEY_UNKNOWN']);
+  expect(codesOf(envelope(), ALICE.bytes.toString('hex'))).toEqual([]);
+  expect(
+    codesOf(
+      envelope(),
+      JSON.stringify({ publicKey: ALICE.bytes.toString('hex'), privateKey: '1'.repeat(64) }),
+    ),
+  ).toEqual([]);
+  expect(codesOf(envelope({}, MALLORY))).toEqual(['SIGNATURE_INVALID']);
+  const among = JSON.stringify({
+    keys: [{ kty: 'RSA', n: 'x', e: 'AQAB' }, ...(JSON.parse(jwks()) as { keys: [] }).keys],
+  });
+  expect(codesOf(envelope(), among)).toEqual([]);
+});
+
+it.each<[string, JsonMembers, string[]]>([
+  ['from its first instant', { valid_from: '2026-03-01T10:00:00Z' }, []],
+  ['not before', { valid_from: '2026-03-01T10:00:00.001Z' }, ['KEY_OUTSIDE_WINDOW']],
+  ['not at its end', { valid_until: '2026-03-01T12:00:00+02:00' }, ['KEY_OUTSIDE_WINDOW']],
+  ['until then', { valid_until: '2026-03-01T10:00:01Z' }, []],
+  ['not by a bound without an offset', { valid_until: '2026-04-01T10:00:00' }, ['WINDOW_NOT_APPLICABLE']],
+  ['not by a bound that is null', { valid_until: null }, ['WINDOW_NOT_APPLICABLE']],
+  [
+    'not by an empty window',
+    { valid_from: '2026-03-01T10:00:00Z', valid_until: '2026-03-01T10:00:00Z' },
+    ['WINDOW_NOT_APPLICABLE'],
+  ],
+])('holds a key to its window: %s', (_name, window, codes) => {
+  expect(codesOf(envelope(), jwks(window))).toEqual(codes);
+});
+
+it('says of a key without a window that it was not looked at', () => {
+  const reading = readReceipts(acta, [envelope(), envelope({ request_id: 'req-9' })], { keys: jwks() });
+  expect(reading.findings.map(({ code, severity }) => `${severity} ${code}`)).toEqual([
+    'info WINDOW_NOT_STATED',
+  ]);
+});
+
+const { payload, signature } = envelope() as { payload: JsonMembers; signature: JsonMembers };
+const sig = String(signature['sig']);
+
+it.each<[string, Json, string]>([
+  ['a changed payload', { payload: { ...payload, decision: 'deny' }, signature }, 'SIGNATURE_INVALID'],
+  ['a member beside the two', { ...envelope(), extra: 1 }, 'SHAPE_UNKNOWN'],
+  [
+    'one beside the three of the signature',
+    { payload, signature: { ...signature, note: 'x' } },
+    'SHAPE_UNKNOWN',
+  ],
+  ['an envelope signed as a flat one', structured({ v: null, type: null }), 'SHAPE_UNKNOWN'],
+  [
+    'an unknown algorithm',
+    { payload, signature: { ...signature, alg: 'ML-DSA-65' } },
+    'ALGORITHM_UNSUPPORTED',
+  ],
+  ['none', { payload, signature: { ...signature, alg: 'none' } }, 'ALGORITHM_UNSUPPORTED'],
+  ['the name of another', { payload, signature: { ...signature, alg: 'ES256' } }, 'SIGNATURE_INVALID'],
+  ['capital digits', { payload, signature: { ...signature, sig: sig.toUpperCase() } }, 'SIGNATURE_ENCODING'],
+  ['half a signature', { payload, signature: { ...signature, sig: sig.slice(64) } }, 'SIGNATURE_ENCODING'],
+  ['no signature', { payload }, 'SIGNATURE_MISSING'],
+  ['a signature in what is signed', envelope({ signature: null }), 'SIGNATURE_IN_PAYLOAD'],
+  ['another issuer', envelope({ issuer_id: 'sb:issuer:bob' }), 'ISSUER_MISMATCH'],
+  ['no time of issue', envelope({ issued_at: null }), 'FIELD_MISSING'],
+  ['no type', envelope({ type: null }), 'FIELD_MISSING'],
+])('finds %s', (_name, receipt, code) => {
+  const reading = readReceipts(acta, receipt, { keys: jwks() });
+  const isOpen = ['SHAPE_UNKNOWN', 'SIGNATURE_MISSING', 'ALGORITHM_UNSUPPORTED'].includes(code);
+  expect([standingsOf(reading), errorsOf(reading)]).toEqual([isOpen ? [0, 0, 1, 0] : [0, 0, 0, 1], [code]]);
+  expect([reading.claims, reading.observations]).toEqual([[], []]);
+});
+
+it('writes canonical forms as RFC 8785 has them', () => {
+  const strange = { 2: 2, 10: 10, '\u20ac': 1, '\ud83d\ude00': 2, '\ufb33': 3, n: 1e21, m: 0.000001, z: -0 };
+  expect(codesOf(envelope({ nested: strange }))).toEqual([]);
+  const text = JSON.stringify(envelope({ nested: { a: 9_007_199_254_740_992 } }));
+  expect(errorsOf(readReceipts(acta, text.replace('740992', '740993'), { keys: jwks() }))).toEqual([
+    'NUMBER_NOT_EXACT',
+  ]);
+});
+
+it('verifies P-256, where the key is one', () => {
+  const { privateKey: key, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { x, y } = publicKey.export({ format: 'jwk' });
+  const es = sign('sha256', Buffer.from(jcs(PAYLOAD)), { key, dsaEncoding: 'ieee-p1363' }).toString('hex');
+  const receipt = { payload: PAYLOAD, signature: { alg: 'ES256', kid: KID, sig: es } };
+  const keys = JSON.stringify({ keys: [{ kty: 'EC', crv: 'P-256', kid: KID, x: x!, y: y! }] });
+  expect(codesOf(receipt, keys)).toEqual([]);
+  expect(codesOf(receipt)).toEqual(['SIGNATURE_INVALID']);
+});
+
+function chain(length: number, issuer: Signer = ALICE): JsonMembers[] {
+  const all: JsonMembers[] = [];
+  for (let i = 1; i <= length; i++) {
+    const before = all.at(-1);
+    const link = before === undefined ? {} : { previousReceiptHash: linkTo(before) };
+    all.push(envelope({ request_id: `req-${i}`, ...link }, issuer));
+  }
+  return all;
+}
+
+it('follows links over whole receipts, in the order of the file', () => {
+  const [one, two, three, four] = chain(4) as [JsonMembers, JsonMembers, JsonMembers, JsonMembers];
+  expect(codesOf([one, two, three, four])).toEqual([]);
+  expect(codesOf([one, three, four])).toEqual(['CHAIN_LINK']);
+  expect(codesOf([one, three, two, four])).toEqual(['CHAIN_ORDER']);
+  expect(codesOf([two, three])).toEqual(['CHAIN_PART']);
+  const other = envelope({ request_id: 'req-x', previousReceiptHash: linkTo(one) });
+  expect(codesOf([one, two, other])).toEqual(['CHAIN_FORK']);
+  const elsewhere = chain(3)
+    .slice(2)
+    .map((receipt) => receipt);
+  const foreign = envelope({
+    request_id: 'req-y',
+    previousReceiptHash: linkTo(envelope({ request_id: 'gone' })),
+  });
+  expect(codesOf([one, two, ...elsewhere, foreign])).toEqual(['CHAIN_LINK']);
+  const signedAgain = {
+    ...one,
+    signature: { ...(one['signature'] as JsonMembers), kid: KID, sig: hex(jcs(one['payload']), MALLORY) },
+  };
+  expect(codesOf([signedAgain, two])).toEqual(['SIGNATURE_INVALID', 'CHAIN_LINK']);
+});
+
+it.each<[string, Json, string[]]>([
+  ['null', null, ['LINK_MALFORMED']],
+  ['an empty text', '', ['LINK_MALFORMED']],
+  ['another algorithm', linkTo(envelope(), 'sha512:'), ['LINK_MALFORMED']],
+  ['capital digits', linkTo(envelope()).toUpperCase(), ['LINK_MALFORMED']],
+  ['digits alone', linkTo(envelope(), ''), []],
+  ['a digest of the payload alone', linkTo(PAYLOAD), ['CHAIN_LINK']],
+])('reads links: %s', (_name, link, codes) => {
+  expect(codesOf([envelope(), envelope({ request_id: 'req-2', previousReceiptHash: link })])).toEqual(codes);
+});
+
+it('takes the links of payloads after receipts of earlier revisions', () => {
+  const old = envelope({ spec: 'draft-farley-acta-signed-receipts-02' });
+  const next = envelope({ request_id: 'req-2', previousReceiptHash: linkTo(old['payload']) });
+  const reading = readReceipts(acta, [old, next], { keys: jwks() });
+  expect([standingsOf(reading), errorsOf(reading)]).toEqual([[2, 0, 0, 0], []]);
+  expect(codesOf([old, next])).toEqual(['LINK_OF_PAYLOAD']);
+});
+
+it('is recognised, and holds for broken files', () => {
+  for (const each of [envelope(), flat(), structured()]) expect(acta.recognises(jsonFile(each))).toBe(true);
+  expect(acta.recognises(jsonFile({ '@version': 'EP-RECEIPT-v1', payload: {}, signature: {} }))).toBe(false);
+  const lines = [...chain(3), flat(), structured()].map((each) => JSON.stringify(each)).join('\n');
+  holdsForBrokenFiles(acta, [jsonFile(`${lines}\n`, 'a')]);
+});
