@@ -8,6 +8,8 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeProofs } from './make/proofs.js';
+import { makeFineLedgers, makeVectors } from './make/vectors.js';
 import { makeVerifierCases, readFixtureFiles } from './make/verifier.js';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -16,7 +18,11 @@ const PACKED = ['README.md', 'LICENSE', 'package.json', 'bin', 'lib', 'content']
 async function main() {
   const files = readFixtureFiles();
   const cases = {
-    verifier: await makeVerifierCases(files),
+    verifier: [
+      ...(await makeProofs(files)),
+      ...makeVectors(files),
+      ...(await makeVerifierCases(files, makeFineLedgers(files))),
+    ],
     writer: [],
     decider: [],
     witness: [],

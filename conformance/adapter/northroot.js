@@ -17,7 +17,7 @@ async function answer({ id, op, input, version }) {
   try {
     return { id, result: await operation(input) };
   } catch (error) {
-    return { id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+    return { id, error: String(error) };
   }
 }
 

@@ -69,13 +69,14 @@ export const VERIFIER = {
 
   note({ note, keys }) {
     const known = keys.map((key) => parseNoteKey(key));
-    const checkpoint = parseCheckpoint(bytesOf(note));
-    const { valid, invalid } = verifyNoteSignatures(checkpoint.note, known);
+    const signed = parseCheckpoint(bytesOf(note));
+    const { origin, size, root } = signed.checkpoint;
+    const { valid, invalid } = verifyNoteSignatures(signed, known);
     const indexes = (found) => [...new Set(found.map(({ key }) => known.indexOf(key)))].sort((a, b) => a - b);
     return {
-      origin: checkpoint.origin,
-      tree_size: checkpoint.treeSize,
-      root: formatDigest(checkpoint.root),
+      origin,
+      tree_size: size,
+      root: `sha-256:${Buffer.from(root, 'latin1').toString('base64url')}`,
       valid: indexes(valid),
       invalid: indexes(invalid),
     };

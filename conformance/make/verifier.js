@@ -15,7 +15,7 @@ const FOLDERS = ['anchors', 'broken', 'ledgers', 'trust', 'witness'];
 const MAX_STEPS = 100;
 /** Of the broken ones those that are about keys, amounts, approvals and withdrawals. */
 const WITH_STEPS =
-  /^(?:ledgers|broken\/(?:adjustment|approval|grant-revoked|key|meter|rate|release|reservation|self-credit|signature|slice))/;
+  /^(?:ledgers|vectors|broken\/(?:adjustment|approval|grant-revoked|key|meter|rate|release|reservation|self-credit|signature|slice))/;
 
 /** The files of the fixtures by their path. */
 export function readFixtureFiles() {
@@ -29,19 +29,21 @@ export function readFixtureFiles() {
   return files;
 }
 
-export async function makeVerifierCases(files) {
+/** @param more - Further ledgers, as expected.json has them */
+export async function makeVerifierCases(files, more) {
   const { cases, trust_policies: policies } = JSON.parse(readFileSync(`${FIXTURES}expected.json`));
   const made = { policy: policies.map(toPolicyCase), verify: [], report: [], steps: [] };
-  for (const fixture of cases) {
+  for (const fixture of [...cases, ...more]) {
     const name = nameOf(fixture);
     const input = inputOf(fixture, files);
     const run = await verify(fixture, files);
     const findings = run.report.findings.map((finding) => toFinding(finding));
     checkExpected(fixture, run.report);
     const { verdict, exit_status: exitStatus } = run.report;
-    const { about } = fixture;
+    const { about, intermediate } = fixture;
+    const notes = intermediate === undefined ? {} : { intermediate };
     const expect = { verdict, exit_status: exitStatus, findings };
-    made.verify.push({ id: `verify/${name}`, op: 'verify', about, input, expect });
+    made.verify.push({ id: `verify/${name}`, op: 'verify', about, input, expect, ...notes });
     if (verdict === 'ok')
       made.report.push({
         id: `report/${name}`,
