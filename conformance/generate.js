@@ -10,6 +10,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeProofs } from './make/proofs.js';
 import { makeFineLedgers, makeVectors } from './make/vectors.js';
+import { makeWitnessCases } from './make/witness.js';
+import { makeWriterCases } from './make/writer.js';
 import { makeVerifierCases, readFixtureFiles } from './make/verifier.js';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -25,8 +27,9 @@ async function main() {
     ],
     writer: [],
     decider: [],
-    witness: [],
+    witness: makeWitnessCases(),
   };
+  cases.writer = makeWriterCases(files, cases.verifier);
   assertUnique(Object.values(cases).flat());
   rmSync(join(HERE, 'content'), { recursive: true, force: true });
   const write = (path, bytes) => {

@@ -5,10 +5,18 @@
  */
 
 import { VERSION } from '../../dist/api/verify.js';
+import { DECIDER } from './decider.js';
 import { VERIFIER } from './verifier.js';
+import { WITNESS } from './witness.js';
+import { WRITER } from './writer.js';
 
-const OPERATIONS = { ...VERIFIER };
-const HELLO = { version: 1, name: 'northroot', release: VERSION, classes: ['verifier'] };
+const OPERATIONS = { ...VERIFIER, ...WRITER, ...DECIDER, ...WITNESS };
+const HELLO = {
+  version: 1,
+  name: 'northroot',
+  release: VERSION,
+  classes: ['verifier', 'writer', 'decider', 'witness'],
+};
 
 async function answer({ id, op, input, version }) {
   if (op === 'hello') return version === 1 ? { id, result: HELLO } : { id, unsupported: 'another version' };
