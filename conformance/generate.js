@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeProofs } from './make/proofs.js';
 import { makeFineLedgers, makeVectors } from './make/vectors.js';
+import { makeDeciderCases } from './make/decider.js';
 import { makeWitnessCases } from './make/witness.js';
 import { makeWriterCases } from './make/writer.js';
 import { makeVerifierCases, readFixtureFiles } from './make/verifier.js';
@@ -26,7 +27,7 @@ async function main() {
       ...(await makeVerifierCases(files, makeFineLedgers(files))),
     ],
     writer: [],
-    decider: [],
+    decider: makeDeciderCases(),
     witness: makeWitnessCases(),
   };
   cases.writer = makeWriterCases(files, cases.verifier);
