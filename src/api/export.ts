@@ -76,6 +76,7 @@ export { renderFleet } from '../out/text/fleet.js';
 
 // What was spent, allowed and refused
 export { type ActivityGrouping } from '../out/activity/groups.js';
+export { readBill, type Bill, type BilledAmount, type BillKind } from '../out/activity/bill/read-bill.js';
 export { reportActivity, type ActivityOptions } from '../out/activity/report-activity.js';
 export { renderActivityCsv } from '../out/activity/csv.js';
 export { renderActivityHtml } from '../out/text/activity-html.js';

@@ -43,6 +43,7 @@ export { modelEnvironment, serveModels, type ServeModelsOptions } from '../gate/
 export type { ModelProxyEvent, ModelProxyOptions } from '../gate/llm/model-proxy.js';
 
 // What calls of models cost
+export { checkPrices } from '../gate/price/check-prices.js';
 export { openPrices } from '../gate/price/open-prices.js';
 export { parsePrices, type ModelQuery, type Prices } from '../gate/price/price-file.js';
 export type { ModelPrice } from '../gate/price/model-price.js';

@@ -59,6 +59,7 @@ export {
   type AuthorizeOptions,
   type RecordedDecision,
 } from '../log/policy/authorize.js';
+export { checkDecisions } from '../log/policy/check-decisions.js';
 export { draftAdjustment, type AdjustmentOptions } from '../log/policy/draft-adjustment.js';
 export {
   draftApproval,

@@ -41,6 +41,7 @@ export type { FoldedFinding, SignatureOutcome } from '../rules/verify/line-resul
 export { startVerification, type TrustMode, type VerifyState } from '../rules/verify/state.js';
 export type { EventVerdict } from '../rules/verify/line-result.js';
 export type { LedgerSource, Segment, SourceGrowth, TileFaultCode } from '../rules/source/ledger-source.js';
+export type { FurtherResult, RecordCheck } from '../rules/verify/record-check.js';
 export { type VerifiedRecord } from '../rules/verify/verified-record.js';
 export { verifyLine } from '../rules/verify/verify-line.js';
 export type { LineResult, SegmentName } from '../rules/verify/line-result.js';

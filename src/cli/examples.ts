@@ -135,6 +135,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot verify ledger.jsonl --state monitor.state --fail-on warning',
     'northroot verify ledger.jsonl --output sarif=northroot.sarif --output junit=northroot.xml',
     'northroot verify ledger.jsonl --baseline known.json --format brief',
+    'northroot verify ledger.jsonl --decisions --prices prices.json',
     'curl -s https://example.com/ledger.jsonl | northroot verify -',
   ],
   export: [
@@ -155,6 +156,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot report ledger.jsonl --by grant --trust trust.json --checkpoint kept.checkpoint',
     'northroot report ledger.jsonl --since 2026-03-01 --until 2026-04-01 --by day --format csv',
     'northroot report ledger.jsonl --output html=report.html --output markdown=report.md',
+    'northroot report ledger.jsonl --bill costs.json --bill-provider openai',
   ],
   status: ['northroot status ledger.jsonl', 'northroot status ledger.jsonl --trust trust.json --format json'],
   show: ['northroot show ledger.jsonl 17', 'northroot show ledger.jsonl sha-256:6QJw61M4h8 --format dsse'],

@@ -57,6 +57,7 @@ const HINTS: Readonly<Record<string, Hint>> = {
   TOOL_PARAMS_MISMATCH: 'give the same words after -- as to northroot authorize, or authorize these',
   // Prices
   MODEL_AMBIGUOUS: ({ hint }) => join(hint, 'as in --provider NAME'),
+  BILL_INVALID: 'northroot report --help says which bills are read',
   PRICES_INVALID: 'northroot schema prices shows the form of a price file; northroot prices import makes one',
   // Checkpoints, proofs, trust
   CHECKPOINT_MISSING: 'northroot checkpoint LEDGER makes one; with --witness URL others cosign it',

@@ -24,6 +24,8 @@ const REMEDIES: Readonly<Partial<Record<FindingCode, string>>> = {
   EXECUTION_NOT_UNDER_GRANT: 'Adjust the grant that the execution used; `northroot why` shows it.',
   METER_CAP_EXCEEDED: '`northroot budget LEDGER` shows the accounts.',
   ADJUSTMENT_EXCEEDED: 'Credit at most the use that `northroot budget LEDGER` shows.',
+  PRICE_MISMATCH: 'Compute it again: `northroot prices cost PRICES MODEL --input N --output N`.',
+  DENIAL_UNFOUNDED: '`northroot why LEDGER ID` shows the denial and its checks.',
   RESERVATION_OVER_CAP:
     '`northroot budget LEDGER` shows the accounts; release reservations that are not needed.',
 };
@@ -36,6 +38,7 @@ export function remedyFor(code: FindingCode): string {
 /** What would have checked what was not. */
 const UNCHECKED: Readonly<Record<string, string>> = {
   PREDECESSOR: 'see --predecessor',
+  PRICES: 'see --prices',
   SLICES: 'see --parent',
   TRUNCATION: 'see --checkpoint',
   TRUST: 'see --trust',

@@ -5,13 +5,17 @@ import type { ActivityReport } from '../../format/schema/generated/types.js';
 import { renderActivityCsv } from '../../out/activity/csv.js';
 import { ACTIVITY_GROUPINGS, type ActivityGrouping } from '../../out/activity/groups.js';
 import { withoutGroups } from '../../out/activity/limits.js';
+import { type Bill, MAX_BILL_BYTES, readBill } from '../../out/activity/bill/read-bill.js';
 import { reportActivity } from '../../out/activity/report-activity.js';
 import { renderActivityHtml } from '../../out/text/activity-html.js';
 import { renderActivity, renderActivityMarkdown } from '../../out/text/activity-document.js';
 import type { Paint } from '../../out/text/guide.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput } from '../input.js';
 import { commandGuide } from '../remedies.js';
+import { repeatable } from '../options.js';
 import {
   addReportOutput,
   type Rendered,
@@ -32,7 +36,12 @@ type Format = (typeof FORMATS)[number];
 interface ReportOptions
   extends SelectionOptions, SamplingOptions, VerifyingOptions, ReportOutputOptions<Format> {
   readonly by?: ActivityGrouping;
+  readonly bill?: readonly string[];
+  readonly billProvider?: string;
 }
+
+/** A bill is of all executions. */
+const OPTIONS_OF_PARTS = ['principal', 'grant', 'tool', 'since', 'until', 'last', 'sample'];
 
 export function addReport(program: Command, run: Run): void {
   const command = program
@@ -48,6 +57,14 @@ export function addReport(program: Command, run: Run): void {
       'group by (default, not for csv and json: principal, if there are several)',
     ).choices(ACTIVITY_GROUPINGS),
   );
+  command
+    .addOption(
+      repeatable(
+        '--bill <file>',
+        "what of a provider's bill the ledger explains: costs or usage of OpenAI or Anthropic in JSON, or CSV with day, model and amount",
+      ).conflicts(OPTIONS_OF_PARTS),
+    )
+    .option('--bill-provider <name>', 'with --bill: only executions of this provider explain it');
   addVerifying(addReportOutput(command, FORMATS)).action((ledger: string, options: ReportOptions) =>
     run((context) => report(context, ledger, options)),
   );
@@ -55,15 +72,24 @@ export function addReport(program: Command, run: Run): void {
 
 async function report(context: Context, ledger: string, options: ReportOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  await assertTargets(targetsOf(options.output), [...filesOf(ledger), ...filesOfVerifying(options)]);
+  const { bill: paths = [], billProvider } = options;
+  if (billProvider !== undefined && paths.length === 0) throw usageError('--bill-provider needs --bill');
+  await assertTargets(targetsOf(options.output), [
+    ...filesOf(ledger),
+    ...filesOfVerifying(options),
+    ...paths,
+  ]);
   const formats = [screenFormat(options), ...options.output.map(({ format }) => format)];
   const verifying = await readVerifying(options, terminal);
   const selection = await toSelection(context, ledger, options);
   const sample = await readSample(context, ledger, options, selection, verifying);
+  const bill = paths.length === 0 ? undefined : await readBillFiles(paths);
   const whole = await reportActivity(await openLedgerInput(ledger, context), {
     ...verifying,
     selection,
     sample,
+    bill,
+    billProvider,
     signal,
     by: options.by ?? (formats.some(isForPeople) ? 'principal' : undefined),
     onProgress: (done, size) => terminal.progress(done, size),
@@ -75,6 +101,12 @@ async function report(context: Context, ledger: string, options: ReportOptions):
   warnOfNothing(terminal, whole.selection.unmatched ?? [], whole.selection.records, selection);
   await writeReport(terminal, options, (format, paint) => render(format, forFormat(format), paint));
   return whole.exit_status;
+}
+
+async function readBillFiles(paths: readonly string[]): Promise<Bill> {
+  const files: Uint8Array[] = [];
+  for (const path of paths) files.push(await readSmallFile(path, MAX_BILL_BYTES));
+  return readBill(files);
 }
 
 /** Programs get groups only where they ask for them. */

@@ -15,6 +15,7 @@ import {
 } from '../../log/fleet/anchor.js';
 import { readHead } from '../../log/fleet/list-fleet.js';
 import { loadVerification, saveVerification } from '../../log/cache/saved-state.js';
+import type { Prices } from '../../gate/price/price-file.js';
 import { kindOfPath, readFileChunks, replaceFile } from '../../log/fs/file-system.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { BaselineMatch, decideExitStatus, type FailOn } from '../../out/ci/baseline.js';
@@ -31,12 +32,13 @@ import {
   type VerificationResult,
 } from '../../rules/verify/run-verification.js';
 import type { Anchor } from '../../rules/verify/anchors.js';
+import type { RecordCheck } from '../../rules/verify/record-check.js';
 import type { ParentLedger } from '../../rules/verify/parents.js';
 import type { SavedVerification } from '../../rules/verify/verified-prefix.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { openLedgerInput, readBundleInput, readTrustPolicy, STDIN } from '../input.js';
-import { assertPatterns, assertSpan, byteSize, pastInstant, wholeNumber } from '../options.js';
+import { assertPatterns, assertSpan, byteSize, pastInstant, repeatable, wholeNumber } from '../options.js';
 import { findGrantRecord } from '../selection.js';
 import { assertFolderOf, assertTargets, filesOf, writeTarget } from '../targets.js';
 import type { Terminal } from '../terminal.js';
@@ -70,6 +72,8 @@ interface VerifyCommandOptions extends OutputOptions, VerifyingOptions {
   readonly new?: boolean;
   readonly threads?: number;
   readonly maxMemory?: number;
+  readonly decisions?: boolean;
+  readonly prices?: readonly string[];
   readonly watch?: boolean;
   readonly part?: PartNumber;
   readonly out?: string;
@@ -90,7 +94,7 @@ const OPTIONS_OF_REPORTS = [
     'baseline',
   ],
   ...['maxFindings', 'since', 'until', 'principal', 'grant', 'failOn', 'require', 'state', 'new'],
-  ...['threads', 'maxMemory', 'watch'],
+  ...['threads', 'maxMemory', 'watch', 'decisions', 'prices'],
 ];
 
 export function addVerify(program: Command, run: Run): void {
@@ -110,6 +114,18 @@ export function addVerify(program: Command, run: Run): void {
       )
         .argParser((path: string, previous: readonly string[] = []) => [...previous, path])
         .conflicts('state'),
+    )
+    .addOption(
+      new Option(
+        '--decisions',
+        'decide every denied action again by the grants, as they were there, and list those that they would have allowed',
+      ).conflicts('state'),
+    )
+    .addOption(
+      repeatable(
+        '--prices <file>',
+        'compute every amount in usd again from its tokens and this price file, if its execution names it',
+      ).conflicts('state'),
     )
     .option('--max-findings <n>', 'list at most n findings; all are counted', wholeNumber(0), 1_000)
     .option(
@@ -226,8 +242,11 @@ async function verify(
     if (options.require.length > 0) {
       throw usageError('--require is about ledgers: a bundle says itself what it does not show');
     }
+    if (options.decisions === true || options.prices !== undefined)
+      throw usageError('--decisions and --prices are about ledgers: a bundle has only some records of one');
     return verifyBundleFile(context, path, bundle, { ...options, trust, witnessPolicy, checkpoints });
   }
+  assertChecksMade(options);
   const filter = await toFilter(context, path, options);
   if (options.state !== undefined) await assertFolderOf(options.state);
   const { new: onlyNew = false } = options;
@@ -246,7 +265,9 @@ async function verify(
     ...filesOfVerifying(options),
     ...[options.predecessor, options.state, options.baseline],
     ...(options.parent ?? []).flatMap(filesOf),
+    ...(options.prices ?? []),
   ]);
+  const checks = await makeChecks(options);
   const from = await readSavedVerification(
     options.state,
     { trust, witnessPolicy, checkpoints },
@@ -277,6 +298,7 @@ async function verify(
       ...defined({ trust, witnessPolicy, now: options.now }),
       checkpoints: [...checkpoints, ...anchors],
       ...defined({ predecessor, parents, from }),
+      checks,
       keepPrefix: options.state !== undefined,
       ...defined({ threads: options.threads, maxMemory: options.maxMemory }),
       onProgress: (done, size) => terminal.progress(done, size),
@@ -301,6 +323,31 @@ async function verify(
     await replaceFile(options.state, saveVerification({ state, findings, prefix }));
   }
   return exitStatus;
+}
+
+/** What is required and not asked for would seem to be checked, since nothing says that it was not. */
+function assertChecksMade({ require, decisions, prices }: VerifyCommandOptions): void {
+  if (require.includes('DECISIONS') && decisions !== true)
+    throw usageError('--require DECISIONS needs --decisions');
+  if (require.includes('PRICES') && prices === undefined) throw usageError('--require PRICES needs --prices');
+}
+
+async function makeChecks({ decisions, prices: paths }: VerifyCommandOptions): Promise<RecordCheck[]> {
+  const checks: RecordCheck[] = [];
+  if (decisions === true) {
+    const { checkDecisions } = await import('../../log/policy/check-decisions.js');
+    checks.push(checkDecisions());
+  }
+  if (paths !== undefined) {
+    const [{ checkPrices }, { openPrices }] = await Promise.all([
+      import('../../gate/price/check-prices.js'),
+      import('../../gate/price/open-prices.js'),
+    ]);
+    const files: Prices[] = [];
+    for (const path of paths) files.push(await openPrices(path));
+    checks.push(checkPrices(files));
+  }
+  return checks;
 }
 
 /** The ledger, followed with `--watch`; or its parts. */

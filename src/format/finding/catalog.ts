@@ -758,6 +758,25 @@ const pages = {
     cause: 'Numbers were converted, or keys were doubled.',
     remedy: 'Have the input written in canonical form.',
   }),
+  PRICE_MISMATCH: warning({
+    title: 'the amount is not what the price file says',
+    section: '§3.2',
+    meaning:
+      'The usd of an execution differ from what its tokens cost by the price file that it names. Found only where price files are given.',
+    cause:
+      'The amount was changed, holds other costs too, or is of several calls that have different prices.',
+    remedy: 'Compute it again from the usage that the provider stated.',
+  }),
+  DENIAL_UNFOUNDED: {
+    class: 'none',
+    severity: 'info',
+    title: 'the grants would have allowed what was denied',
+    section: '§8 rule 1',
+    meaning:
+      'Decided again at its place, the denied action is within its grant, and no check of the record says who else refused it. Found only where decisions are checked.',
+    cause: 'The gate refused for a reason that it did not record, or wrongly.',
+    remedy: 'Ask the owner of the gate why it was refused.',
+  },
   EVENT_TYPE_UNKNOWN: {
     class: 'none',
     severity: 'info',

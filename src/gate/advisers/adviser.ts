@@ -8,7 +8,7 @@ import { type Digest, isDigest, sha256Digest } from '../../base/value/digest.js'
 import { isPrincipalPattern } from '../../base/value/principal.js';
 import type { AmountsByUnit } from '../../base/value/meter.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
-import type { Advice, PolicyCheck } from '../../log/policy/evaluator.js';
+import { type Advice, GATE_POLICY_ID, type PolicyCheck } from '../../log/policy/evaluator.js';
 
 /** A call as an adviser sees it. */
 export interface AdvisedCall {
@@ -74,9 +74,6 @@ const DEFAULT_CODES: Readonly<Record<AdviserAnswer['effect'], string>> = {
   ask: 'APPROVAL_ASKED',
   rewrite: 'REWRITTEN',
 };
-
-/** Recorded as `policy_id` of decisions that advisers took part in. */
-export const GATE_POLICY_ID = 'northroot/gate/1';
 
 /** @throws TypeError, RangeError naming the malformed adviser */
 export function checkAdvisers(advisers: readonly Adviser[]): void {

@@ -2,15 +2,18 @@
 
 import { checkString, describeValue } from '../../base/options.js';
 import type { Meter } from '../../base/value/meter.js';
+import { toRational } from '../../base/value/quantity.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import type { ModelCall, ModelUsage } from '../../log/agent/model-usage.js';
-import { ALL_PARTS, type CountedPart, INPUT_PARTS, OUTPUT_PARTS } from './units.js';
+import { ALL_PARTS, type CountedPart, INPUT_PARTS, OUTPUT_PARTS, PRICE_UNITS } from './units.js';
 
 /** The most of a unit in one call, so that no cost has more than 39 digits. */
 export const MAX_COUNT = 1_000_000_000;
 
 /** The longest name of a model or provider that is asked for. */
 export const MAX_NAME_LENGTH = 256;
+
+const KNOWN_UNITS: ReadonlySet<string> = new Set(PRICE_UNITS);
 
 const MEMBERS: ReadonlySet<string> = new Set(['input', 'output', ...ALL_PARTS.map(({ member }) => member)]);
 
@@ -94,6 +97,35 @@ export function countUsage(usage: ModelUsage): Meter[] {
     for (const each of [unit, ...aboveOf(unit)]) counts.set(each, (counts.get(each) ?? 0) + count);
   }
   return [...counts].map(([unit, count]) => ({ unit, amount: { t: 'int', v: String(count) } }));
+}
+
+/**
+ * The usage that {@link countUsage} counted; undefined where a count is no whole number from 0 to 10^9, all input or all output is not
+ * among the meters, or parts are more than their whole.
+ */
+export function usageOf(meters: readonly Meter[]): ModelUsage | undefined {
+  const counts = new Map<string, number>();
+  for (const { unit, amount } of meters) {
+    if (!KNOWN_UNITS.has(unit)) continue;
+    const { n, d } = toRational(amount);
+    if (d !== 1n || n > BigInt(MAX_COUNT)) return undefined;
+    counts.set(unit, Number(n));
+  }
+  const [input, output] = [counts.get('tokens.input'), counts.get('tokens.output')];
+  if (input === undefined || output === undefined) return undefined;
+  const usage: Record<string, number> = { input, output };
+  for (const { member, unit } of ALL_PARTS) {
+    const count = counts.get(unit);
+    if (count === undefined) continue;
+    const within = ALL_PARTS.filter((each) => aboveOf(each.unit).at(-1) === unit);
+    const rest = within.reduce((left, each) => left - (counts.get(each.unit) ?? 0), count);
+    if (rest < 0) return undefined;
+    usage[member] = rest;
+  }
+  const isWithin = (whole: 'input' | 'output', parts: readonly CountedPart[]): boolean =>
+    parts.reduce((sum, { member }) => sum + (usage[member] ?? 0), 0) <= (usage[whole] as number);
+  if (!isWithin('input', INPUT_PARTS) || !isWithin('output', OUTPUT_PARTS)) return undefined;
+  return usage as unknown as ModelUsage;
 }
 
 /** The parts that a unit is within, up to all input or output, which are stated by themselves. */

@@ -133,7 +133,11 @@ export interface PolicyEvaluator {
   evaluate(request: AuthorizationRequest): AuthorizationDecision;
 }
 
-const POLICY_ID = 'northroot/grants/1';
+/** The `policy_id` of what the grants alone decided. */
+export const GRANTS_POLICY_ID = 'northroot/grants/1';
+
+/** The `policy_id` of decisions that advisers took part in. */
+export const GATE_POLICY_ID = 'northroot/gate/1';
 
 type Check = readonly [check: string, codes: readonly DenialCode[]];
 
@@ -178,14 +182,22 @@ const CHECKS_OF_APPROVAL: readonly Check[] = [
   ],
 ];
 
+const ALL_CHECKS: readonly Check[] = [...CHECKS, ...CHECKS_OF_GRANT, ...CHECKS_OF_APPROVAL];
+
+/** The checks that the grants make; others in a record are of advisers. */
+export const OWN_CHECKS: ReadonlySet<string> = new Set(ALL_CHECKS.map(([check]) => check));
+
+/** The codes with which the grants deny. */
+export const OWN_CODES: ReadonlySet<string> = new Set(ALL_CHECKS.flatMap(([, codes]) => codes));
+
 /**
  * Decides by the grants of a verified ledger: allows an action that, recorded and executed at once with all that it requests, breaks no
  * bound. Started work counts as reserved, past and running. Nothing is allowed under an invalid, violating or overdrawn grant. Of several
  * grants that deny, the one that came nearest to allowing it is told.
  */
 export class GrantEvaluator implements PolicyEvaluator {
-  readonly policyId = POLICY_ID;
-  readonly policyDigest = sha256Digest(canonicalBytes({ policy_id: POLICY_ID }));
+  readonly policyId = GRANTS_POLICY_ID;
+  readonly policyDigest = sha256Digest(canonicalBytes({ policy_id: GRANTS_POLICY_ID }));
   readonly #state: VerifyState;
   readonly #honoured: readonly string[];
 
@@ -420,6 +432,8 @@ export function draftDecision(
 ): object {
   const { decision, grantId, reservation = [] } = answer;
   const { advice } = request;
+  // A denial says what was asked for, so that it can be decided again. It reserves nothing.
+  const amounts = decision === 'deny' ? (request.meters ?? []) : reservation;
   const checks = advice === undefined ? answer.checks : [...advice.checks, ...(answer.checks ?? [])];
   return {
     event_type: 'authorization',
@@ -440,7 +454,7 @@ export function draftDecision(
       action: defined({
         tool_name: request.toolName,
         tool_params_digest: request.paramsDigest,
-        meter_reservation: reservation.length === 0 ? undefined : reservation,
+        meter_reservation: amounts.length === 0 ? undefined : amounts,
         expires_at: decision === 'deny' ? undefined : request.expiresAt,
         approval_event_ids: decision === 'deny' ? undefined : answer.approvalIds?.map(toEventId),
         request_key: request.requestKey,
@@ -470,7 +484,7 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
     event_id: ANY_DIGEST,
     payload_digest: ANY_DIGEST,
     canonical_profile_id: CANONICAL_PROFILE_ID,
-    ...draftDecision(request, allowed, { policyId: POLICY_ID, policyDigest: ANY_DIGEST }),
+    ...draftDecision(request, allowed, { policyId: GRANTS_POLICY_ID, policyDigest: ANY_DIGEST }),
   };
   const [fault] = checkEvent(event);
   if (fault === undefined) return event as unknown as AuthorizationEvent;

@@ -45,6 +45,14 @@ export function heldGrants(state: VerifyState): (grant: Grant) => Grant {
     RunningStarts.of(state).hold(grant) ?? withStarted(grant, (running ??= listRunning(state)));
 }
 
+/** The most open starts that a decision looks at one by one. */
+const MAX_LISTED = 1_000;
+
+/** Whether {@link heldGrants} takes a time that does not grow with what is open. */
+export function isHeldAtOnce(state: VerifyState, grant: Grant): boolean {
+  return state.links.starts.size <= MAX_LISTED || RunningStarts.of(state).hold(grant) !== undefined;
+}
+
 /** A start as it was counted. */
 interface Counted {
   readonly id: string;

@@ -22,11 +22,11 @@ const COLUMNS = [
 
 /**
  * The report as CSV (RFC 4180), with a heading; amounts are exact. `scope` is `all`, `group`, `others`, `with_delegated` (a grant with
- * those delegated from it: such rows MUST NOT be added up) or `evidence` (its type is the group, its name the unit, its amount is in
+ * those delegated from it: such rows MUST NOT be added up), `bill` (`spent` is what executions explain, `stated` what was billed) or `evidence` (its type is the group, its name the unit, its amount is in
  * `stated`). Records without an amount have a row without a unit.
  */
 export function renderActivityCsv(report: ActivityReport): string {
-  const { by = '', groups = [], others, totals, evidence = [] } = report;
+  const { by = '', groups = [], others, totals, bill, evidence = [] } = report;
   const about = [
     report.verdict,
     report.ledger.records,
@@ -53,6 +53,18 @@ export function renderActivityCsv(report: ActivityReport): string {
         (all === undefined ? '' : rows(key ?? '', 'with_delegated', undefined, all)),
     ),
     ...(others === undefined ? [] : [rows('', 'others', others, others.meters)]),
+    ...(bill?.rows ?? []).map(({ day, model, unit, billed, explained }) =>
+      csvRow([
+        'bill',
+        `${day} ${model ?? ''}`.trim(),
+        'bill',
+        unit,
+        explained,
+        ...empty.slice(1),
+        ...about,
+        billed,
+      ]),
+    ),
     ...evidence.flatMap(({ event_type: type, amounts }) =>
       amounts.map(({ name, amount }) =>
         csvRow(['event_type', type, 'evidence', name, ...empty, ...about, amount]),

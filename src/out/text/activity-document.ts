@@ -63,6 +63,7 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
   const sections = [
     ...describeSample(report),
     describeSpending(report),
+    ...describeBill(report),
     ...describeEvidenceOfUse(report),
     ...describeGroups(report),
     describeAllowance(report),
@@ -418,6 +419,36 @@ function describeSpending({ totals: { meters } }: ActivityReport): Section {
 }
 
 /** What other systems logged, and nothing here accounts for. */
+/** What share of a bill the ledger explains. */
+function describeBill({ bill }: ActivityReport): Section[] {
+  if (bill === undefined) return [];
+  const { provider, from, until, has_more: hasMore = false, left_out: leftOut } = bill;
+  const whose = provider === undefined ? [] : [' of ', outside(provider)];
+  const words: Line = [
+    `Executions of models, by their day (UTC), model and unit, from ${from} to the end of the day before ${until}`,
+    ...whose,
+    '. A row with too much explains nothing of another. Dates at the end of names of models are left out. ',
+    ...(hasMore ? ['The bill has further pages, which were not given. '] : []),
+    ...(leftOut === 0 ? [] : [`${those(leftOut, 'amount', 'is', 'are')} in no row.`]),
+  ];
+  const sums = listed(bill.sums, { noun: 'unit' }, [
+    word('unit', ({ unit }) => [outside(unit)]),
+    amount('billed', ({ billed }) => billed),
+    amount('explained', ({ explained }) => explained),
+    amount('rest', ({ rest }) => rest),
+    figure('covered', ({ covered_percent: percent }) => (percent === undefined ? '' : `${percent} %`)),
+  ]);
+  const rows = listed(bill.rows, { noun: 'row', total: bill.rows_total }, [
+    word('day', ({ day }) => [day]),
+    word('model', ({ model }) => (model === null ? [] : [outside(model)])),
+    word('unit', ({ unit }) => [outside(unit)]),
+    amount('billed', ({ billed }) => billed),
+    amount('explained', ({ explained }) => explained),
+    amount('rest', ({ rest }) => rest),
+  ]);
+  return [{ title: 'What the ledger explains of the bill', lines: [words], tables: [...sums, ...rows] }];
+}
+
 function describeEvidenceOfUse({ evidence = [] }: ActivityReport): Section[] {
   const all = evidence.flatMap(({ event_type: type, records, amounts }) =>
     amounts.map(({ name, amount }, index) => ({ type, records, name, amount, isFirst: index === 0 })),

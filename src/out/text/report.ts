@@ -76,6 +76,7 @@ export function renderReport(report: LazyReport, paint: Paint = plainPaint, guid
     ...renderContinuation(ledger),
     row('tree', `${count(ledger.tree_size, 'record')}, root ${ledger.root}`),
     row('size', count(ledger.bytes, 'byte')),
+    ...renderFurther(report),
     ...renderCheckpoints(report),
     ...trust.signers.map((signer) =>
       row(
@@ -275,6 +276,24 @@ function renderFindings(report: LazyReport, paint: Paint, guide: Guide): string[
   }
   const rest = total - findings.length;
   if (rest > 0) lines.push(`… and ${grouped(rest)} more${moreOf(guide.more?.findings, ': ')}`);
+  return lines;
+}
+
+function renderFurther({ decisions, prices }: LazyReport): string[] {
+  const lines: string[] = [];
+  if (decisions !== undefined) {
+    const { denials, by_others: others, ...outcomes } = decisions;
+    lines.push(
+      row(
+        'denials',
+        `${grouped(denials)}, decided again: ${countsText({ ...outcomes, 'by others': others })}`,
+      ),
+    );
+  }
+  if (prices !== undefined) {
+    const { executions, ...outcomes } = prices;
+    lines.push(row('prices', `${count(executions, 'amount')}, computed again: ${countsText(outcomes)}`));
+  }
   return lines;
 }
 

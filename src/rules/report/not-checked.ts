@@ -32,6 +32,8 @@ export const NOT_CHECKED_CODES = [
   'SLICES',
   'GROWTH',
   'REVOKED_KEYS',
+  'DECISIONS',
+  'PRICES',
 ] as const;
 
 export type NotCheckedCode = (typeof NOT_CHECKED_CODES)[number];
@@ -44,7 +46,7 @@ interface NotChecked {
   readonly shown_before_seq?: number;
 }
 
-type Given = Pick<VerificationResult, 'state' | 'ending' | 'growth'>;
+type Given = Pick<VerificationResult, 'state' | 'ending' | 'growth' | 'further'>;
 
 /** Lists everything that a verification did not check, most important first. */
 export function listNotChecked(result: Given): NotChecked[] {
@@ -56,6 +58,7 @@ export function listNotChecked(result: Given): NotChecked[] {
     ...listAuthorityGaps(result),
     ...listSourceGaps(result),
     ...listRevokedKeys(result),
+    ...(result.further ?? []).flatMap(({ notChecked }) => notChecked),
   ];
 }
 

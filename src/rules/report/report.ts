@@ -122,7 +122,13 @@ export function buildLazyReport(result: VerificationResult): LazyReport {
     revocations: new LazyList(state, ({ links }) => countOf(links.revocations), listRevocations),
     findings: result.findings.map(toFindingJson),
     findings_total: result.total,
+    ...furtherOf(result),
   };
+}
+
+/** What further checks say. */
+function furtherOf({ further = [] }: VerificationResult): Pick<ReportJson, 'decisions' | 'prices'> {
+  return further.reduce((all, { report }) => ({ ...all, ...report }), {});
 }
 
 /** See {@link LazyReport}. */

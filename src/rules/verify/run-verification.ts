@@ -16,6 +16,7 @@ import { EventIndex } from './event-index.js';
 import type { KnownLine } from './line-knowledge.js';
 import { ParentLedger, Parents, SliceWatch } from './parents.js';
 import { viewPredecessor } from './predecessor.js';
+import { FurtherChecks, type FurtherResult } from './record-check.js';
 import { FindingList, ShownFindings } from './shown-findings.js';
 import { validOutcomes } from './signatures.js';
 import { startVerification, type VerifyState } from './state.js';
@@ -72,6 +73,8 @@ export interface VerificationResult {
   readonly kept: readonly Finding[];
   /** The bytes that were read, as a whole; undefined without `keepPrefix`, and where the last line has no end. */
   readonly prefix: VerifiedPrefix | undefined;
+  /** What `checks` say, in their order; absent without any. */
+  readonly further?: readonly FurtherResult[];
 }
 
 /**
@@ -151,6 +154,7 @@ class Verification {
   readonly #skipped: SkippedLines;
   readonly #kept: FindingList;
   readonly #shown: ShownFindings;
+  readonly #checks: FurtherChecks | undefined;
   /** The grant of the last record on the fast path, which most records share, and the ids of its chain. */
   #grant: Grant | undefined;
   #grantIds = chainIds(undefined);
@@ -173,6 +177,8 @@ class Verification {
     this.#kept = new FindingList(Math.max(maxFindings, DEFAULT_MAX_FINDINGS));
     this.#shown = new ShownFindings(maxFindings, options);
     this.#skipped = new SkippedLines(state, this.#anchors);
+    const { checks = [] } = options;
+    this.#checks = checks.length === 0 ? undefined : new FurtherChecks(checks);
     if (from === undefined) return;
     this.#kept.add(from.findings);
     this.#shown.addSaved(from.findings, new Set(state.foldRoots.values()));
@@ -217,14 +223,18 @@ class Verification {
       ...(view === undefined ? {} : { predecessor: view }),
     });
     this.#shown.add(ending.findings);
+    const sums = sumUp(state, ending);
+    const { total: furtherTotal = 0, warnings: furtherWarnings = 0 } = this.#checks ?? {};
     return {
-      ...sumUp(state, ending),
+      ...sums,
+      warnings: sums.warnings + furtherWarnings,
       growth: await this.#source.findGrowth?.(),
       paths: this.#source.paths,
       findings: this.#shown.worst(),
-      total: state.findings + ending.findings.length + faultCount - faults.length,
+      total: state.findings + ending.findings.length + faultCount - faults.length + furtherTotal,
       kept: this.#kept.inOrder(),
       prefix,
+      ...(this.#checks === undefined ? {} : { further: this.#checks.finish() }),
     };
   }
 
@@ -257,10 +267,13 @@ class Verification {
         if (fastStep === undefined || fast === undefined || !skipped.isDone) {
           pending = this.#skipOrVerify(lines.line);
         } else if (fastStep.tryApply(fast)) {
-          if (fastStep.treeSize < anchors.nextSize && onRecord === undefined) continue;
+          const isTold =
+            onRecord !== undefined ||
+            this.#checks?.wants(fastStep.verdict, () => lines.line.line.bytes) === true;
+          if (fastStep.treeSize < anchors.nextSize && !isTold) continue;
           fastStep.flush();
           this.#observeAnchors();
-          if (onRecord !== undefined) pending = this.#reportFast(lines.line, fastStep);
+          if (isTold) pending = this.#reportFast(lines.line, fastStep);
         } else {
           fastStep.flush();
           fastStep.reset();
@@ -292,7 +305,8 @@ class Verification {
       this.#shown.add(findings);
     }
     for (const finding of folded) this.#shown.addFolded(finding);
-    if (!takesPlace || onRecord === undefined) return undefined;
+    if (!takesPlace || (onRecord === undefined && this.#checks?.wants(verdict, () => line.bytes) !== true))
+      return undefined;
     const { grantIds = [] } = result.context;
     return this.#report(each, { examined, verdict, findings: own, signatures, grantIds });
   }
@@ -314,7 +328,7 @@ class Verification {
     { line, segment, ordinal }: KnownLine,
     found: Pick<VerifiedRecord, 'examined' | 'verdict' | 'findings' | 'signatures' | 'grantIds'>,
   ): Pending {
-    return this.#options.onRecord?.({
+    const record: VerifiedRecord = {
       ordinal,
       file: segment.file,
       line: line.number,
@@ -323,7 +337,10 @@ class Verification {
       bytes: found.examined === undefined ? undefined : line.bytes,
       ...found,
       state: this.#state,
-    });
+    };
+    const further = this.#checks?.check(record, line) ?? [];
+    if (further.length > 0) this.#shown.add(further);
+    return this.#options.onRecord?.(record);
   }
 
   #reportProgress(): void {

@@ -10,6 +10,7 @@ import type { LedgerSource } from '../source/ledger-source.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
 import type { Anchor } from './anchors.js';
 import type { ParentLedger } from './parents.js';
+import type { RecordCheck } from './record-check.js';
 import type { SavedVerification } from './verified-prefix.js';
 import type { VerifiedRecord } from './verified-record.js';
 
@@ -61,6 +62,8 @@ export interface VerifyOptions {
   readonly onFinding?: ((finding: Finding) => void) | undefined;
   /** Called with each verified record after `from`, in ledger order. A promise that it returns is awaited before the next line. */
   readonly onRecord?: ((record: VerifiedRecord) => Promise<void> | undefined) | undefined;
+  /** What else is checked of the records, in this order: `checkDecisions`, `checkPrices`. Each serves one verification. Not with `from`. */
+  readonly checks?: readonly RecordCheck[] | undefined;
   /** Called after each chunk with the bytes verified so far, and the size in bytes where it is known. */
   readonly onProgress?: ((bytes: number, size: number | undefined) => void) | undefined;
   /**
@@ -103,6 +106,7 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   acknowledge: 'function',
   onFinding: 'function',
   onRecord: 'function',
+  checks: 'array',
   onProgress: 'function',
   from: 'object',
   keepPrefix: 'boolean',
@@ -141,6 +145,9 @@ export function checkVerifyOptions(options: VerifyOptions): CheckedOptions {
     throw new RangeError(
       'parents and from exclude each other: what parents say is not part of a saved state',
     );
+  }
+  if ((options.checks ?? []).length > 0 && options.from !== undefined) {
+    throw new RangeError('checks and from exclude each other: a saved state has no findings of theirs');
   }
   return { ...options, maxFindings, threads, maxMemory, now };
 }
