@@ -5,7 +5,7 @@ import { matchesPrincipalPattern } from '../../base/value/principal.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js';
 import type { Key } from '../../format/schema/generated/types.js';
-import { type Role, type SigningRule, signingRuleFor } from './authority.js';
+import { admitsKey, type Role, type SigningRule, signingRuleFor } from './authority.js';
 
 /** Options of a key entry. */
 export interface KeyEntryOptions {
@@ -61,10 +61,15 @@ function ruleFor(keys: readonly Key[], event: object, { grantPrincipalId }: Sign
   });
 }
 
-function isEntitled({ roles, principals: patterns }: Key, { anyOf }: SigningRule): boolean {
+function isEntitled(key: Key, rule: SigningRule): boolean {
+  const { roles, principals: patterns } = key;
   const covers = (principal: string): boolean =>
     patterns.some((pattern) => matchesPrincipalPattern(pattern, principal));
-  return anyOf.some(({ role, principals }) => roles.includes(role) && principals.every(covers));
+  const { anyOf } = rule;
+  return (
+    admitsKey(key, rule) &&
+    anyOf.some(({ role, principals }) => roles.includes(role) && principals.every(covers))
+  );
 }
 
 function isValidAt({ valid_from: from, valid_until: until }: Key, at: string): boolean {
