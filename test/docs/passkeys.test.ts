@@ -54,7 +54,7 @@ describe('docs/spec/passkeys.md', () => {
   });
 
   it('lists the members of a passkey as the schema has them', () => {
-    const { $defs } = schemaDocument('key') as unknown as {
+    const { $defs } = schemaDocument('common') as unknown as {
       $defs: { webauthn: { properties: object; required: string[] } };
     };
     const { properties, required } = $defs.webauthn;

@@ -107,7 +107,7 @@ function findClientDataFault(
   { origins, top_origins: topOrigins }: Webauthn,
 ): AssertionFault | undefined {
   const { value, report } = ingestJson(bytes);
-  if (report.status !== 'Ok' || !isJsonObject(value as JsonValue))
+  if (report.status !== 'Ok' || !isJsonObject(value))
     return fault('client data that is one JSON object', report.warnings.join(', ') || 'another value');
   const data = value as Readonly<Record<string, JsonValue>>;
   const { type, origin, crossOrigin = false, topOrigin } = data;
