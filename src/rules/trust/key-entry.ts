@@ -4,7 +4,7 @@ import type { JsonObject } from '../../base/json/value.js';
 import { matchesPrincipalPattern } from '../../base/value/principal.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js';
-import type { Key } from '../../format/schema/generated/types.js';
+import type { Key, Webauthn } from '../../format/schema/generated/types.js';
 import { admitsKey, type Role, type SigningRule, signingRuleFor } from './authority.js';
 
 /** Options of a key entry. */
@@ -18,11 +18,13 @@ export interface KeyEntryOptions {
   /** Timestamps of SPEC §2: inclusive, and exclusive. */
   readonly validFrom?: string | undefined;
   readonly validUntil?: string | undefined;
+  /** Makes it a passkey, see `parsePasskey`. */
+  readonly webauthn?: Webauthn | undefined;
 }
 
 /** The entry of a key. */
 export function makeKeyEntry(publicKey: PublicKey, options: KeyEntryOptions = {}): Key {
-  const { roles = [], principals = [], name, validFrom, validUntil } = options;
+  const { roles = [], principals = [], name, validFrom, validUntil, webauthn } = options;
   return {
     keyid: publicKey.keyid,
     public_key: formatPublicKey(publicKey),
@@ -30,6 +32,7 @@ export function makeKeyEntry(publicKey: PublicKey, options: KeyEntryOptions = {}
       roles.length === 0 ? [publicKey.alg === 'ml-dsa-44' ? 'checkpoint' : 'event'] : [...new Set(roles)],
     principals: principals.length === 0 ? ['*'] : [...new Set(principals)],
     ...(name === undefined ? {} : { name }),
+    ...(webauthn === undefined ? {} : { webauthn }),
     ...(validFrom === undefined ? {} : { valid_from: validFrom }),
     ...(validUntil === undefined ? {} : { valid_until: validUntil }),
   };
