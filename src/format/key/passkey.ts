@@ -3,7 +3,7 @@
  * whoever pins the key compares its keyid.
  */
 
-import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { encodeBase64url, tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import { equalBytes } from '../../base/bytes/compare.js';
 import { sha256 } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
@@ -78,7 +78,7 @@ export function parsePasskey(input: string | Uint8Array): Passkey {
       rp_id: rpId,
       origins: [origin],
       ...((flags & USER_VERIFIED) === 0 ? { user_verification: 'optional' } : {}),
-      credential_id: Buffer.from(id).toString('base64url'),
+      credential_id: encodeBase64url(id),
     },
   };
 }
@@ -87,7 +87,7 @@ function readObject(bytes: Uint8Array): JsonObject {
   const { value } = ingestJson(bytes, { numbers: 'double' });
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed(FORM, 'text that is no JSON object, or has a name twice', HINT);
-  return value as JsonObject;
+  return value;
 }
 
 function bytesOf(members: JsonObject, name: string): Uint8Array {

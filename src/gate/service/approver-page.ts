@@ -57,7 +57,7 @@ async function sign(path, decision) {
 async function register() {
   const name = document.getElementById('name').value;
   const { id, type, response } = await navigator.credentials.create({ publicKey: {
-    rp: { name: 'northroot approvals', id: location.hostname },
+    rp: { name: 'Approvals', id: location.hostname },
     user: { id: crypto.getRandomValues(new Uint8Array(32)), name, displayName: name },
     challenge: crypto.getRandomValues(new Uint8Array(32)),
     pubKeyCredParams: [{ type: 'public-key', alg: -7 }, { type: 'public-key', alg: -8 }],
