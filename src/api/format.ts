@@ -32,6 +32,7 @@ export {
 } from '../format/key/private-key.js';
 export { createSigner, signEvent, type Signer } from '../format/signature/signer.js';
 export type { Role } from '../rules/trust/authority.js';
+export { parsePasskey, type Passkey } from '../format/key/passkey.js';
 export { makeKeyEntry, type KeyEntryOptions } from '../rules/trust/key-entry.js';
 
 // The ledger file (SPEC §4)

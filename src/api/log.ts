@@ -69,6 +69,14 @@ export {
   type FindAdvised,
   type PendingApproval,
 } from '../log/policy/approve.js';
+export {
+  completePasskeyApproval,
+  preparePasskeyApproval,
+  type PasskeyAnswer,
+  type PasskeyApprovalOptions,
+  type PasskeyOptions,
+  type PasskeyRequest,
+} from '../log/policy/passkey.js';
 export { type FoundCall, type KnownCall } from '../log/policy/known-answer.js';
 export {
   readRequest,

@@ -107,6 +107,8 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   approve: [
     'northroot approve ledger.jsonl 12 --key owner.pem',
     'northroot approve ledger.jsonl 12 --limit usd=100 --expires 1h --code REVIEWED --key owner.pem',
+    'northroot approve ledger.jsonl 12 --passkey https://approve.example.com --principal human:olga > asked.json',
+    'northroot approve ledger.jsonl 12 --assertion signed.json',
   ],
   reject: ['northroot reject ledger.jsonl 12 --code TOO_EXPENSIVE --key owner.pem'],
   revoke: [

@@ -27,6 +27,7 @@ const RUN = [
   'move-a-ledger.md',
   'openclaw-stages.md',
   'openclaw.md',
+  'passkeys.md',
   'prices.md',
   'publish.md',
   'receipts.md',

@@ -18,6 +18,15 @@ import { viewOf } from '../view.js';
 import { OptionProblems, withEntitledKeys } from './append-draft.js';
 import { jsonText } from '../json-text.js';
 import { openSigned, principalOfKey, type SigningChoice, withSigning } from './ledger-key.js';
+import { ingestJson } from '../../base/json/ingest.js';
+import { isJsonObject, membersOf } from '../../base/json/value.js';
+import { readSmallFile } from '../../log/fs/file-system.js';
+import {
+  completePasskeyApproval,
+  type PasskeyAnswer,
+  preparePasskeyApproval,
+} from '../../log/policy/passkey.js';
+import { usageError } from '../command-error.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 
 interface ApproveCommandOptions extends SigningChoice {
@@ -26,7 +35,12 @@ interface ApproveCommandOptions extends SigningChoice {
   readonly code?: string;
   readonly principal?: string;
   readonly yes?: boolean;
+  readonly passkey?: string;
+  readonly assertion?: string;
 }
+
+/** A record, and an assertion. */
+const MAX_ANSWER_BYTES = 131_072;
 
 const FLAGS: Readonly<Record<keyof ApprovalOptions, string>> = {
   decision: 'decision',
@@ -83,8 +97,18 @@ function addAnswer(command: Command, decision: ApprovalEvent['decision'], run: R
       'who answers (default: the one principal that the key is for, or who made the ledger)',
       principalId,
     );
+  command
+    .option(
+      '--passkey <origin>',
+      'append nothing, but print what a passkey is asked for on that page, such as https://approve.example.com; needs --principal',
+    )
+    .option('--assertion <file>', 'append what a passkey signed: {"event":…,"credential":…}');
   withSigning(command).action((ledger: string, request: string, options: ApproveCommandOptions) =>
-    run((context) => answer(context, ledger, request, decision, options)),
+    run((context) =>
+      options.passkey === undefined && options.assertion === undefined
+        ? answer(context, ledger, request, decision, options)
+        : answerByPasskey(context, ledger, request, decision, options),
+    ),
   );
 }
 
@@ -146,12 +170,74 @@ async function answer(
       });
     const { seq, eventId, status } = appended;
     await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
-    terminal.say(describe(event as ApprovalEvent, seq, signer?.publicKey.keyid));
+    terminal.say(describe(event as ApprovalEvent, seq, signer && `key ${signer.publicKey.keyid}`));
     await sayWhatIsMissing(terminal, ledger, request);
     return 0;
   } finally {
     await ledger.close();
   }
+}
+
+/** The two steps of an answer by a passkey. */
+async function answerByPasskey(
+  context: Context,
+  path: string,
+  wanted: string,
+  decision: ApprovalEvent['decision'],
+  options: ApproveCommandOptions,
+): Promise<ExitStatus> {
+  const { passkey: origin, assertion, principal, code } = options;
+  if (origin !== undefined && assertion !== undefined)
+    throw usageError(
+      '--passkey and --assertion exclude each other',
+      'they are the first and the second step',
+    );
+  const answered = assertion === undefined ? undefined : await readPasskeyAnswer(assertion);
+  const problems = new OptionProblems();
+  const now = new Date().toISOString();
+  const limit = options.limit && amountsOf(options.limit, (problem) => problems.add('--limit', problem));
+  const expiresAt =
+    options.expires === undefined
+      ? undefined
+      : problems.read('--expires', () => resolveTime(options.expires as string, now));
+  problems.end(decision);
+  const view = viewOf(context, path, undefined, options);
+  const request = (await view.findRecord(wanted)).eventId;
+  const { terminal, signal } = context;
+  const { ledger } = await openSigned(context, path, options);
+  try {
+    if (answered === undefined) {
+      const principalId = principal ?? ledger.principalId;
+      const said = { decision, principalId, occurredAt: now, ...defined({ limit, expiresAt, code }) };
+      const asked = await ledger.inspect((_, state) =>
+        preparePasskeyApproval(state, request, { ...said, origin: origin as string }),
+      );
+      await terminal.write(`${jsonText(asked, 2)}\n`);
+      return 0;
+    }
+    const { principal_id: by } = answered.event as { principal_id?: unknown };
+    const principalId = principal ?? (typeof by === 'string' ? by : '');
+    const { seq, eventId, status } = await ledger.decide(
+      (state) => completePasskeyApproval(state, request, answered, { decision, principalId, now }),
+      { signal },
+    );
+    await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
+    terminal.say(describe(answered.event as ApprovalEvent, seq, 'a passkey'));
+    await sayWhatIsMissing(terminal, ledger, request);
+    return 0;
+  } finally {
+    await ledger.close();
+  }
+}
+
+async function readPasskeyAnswer(file: string): Promise<PasskeyAnswer> {
+  const { value } = ingestJson(await readSmallFile(file, MAX_ANSWER_BYTES));
+  const { event, credential } = membersOf(value);
+  if (isJsonObject(event) && isJsonObject(credential)) return { event, credential };
+  throw usageError(
+    `${printable(file)}: expected {"event":…,"credential":…}, found other text`,
+    'the event that --passkey printed, and JSON.stringify of what navigator.credentials.get gave',
+  );
 }
 
 /** An approval may be valid, and count for nothing. */
@@ -173,7 +259,7 @@ function describe(event: ApprovalEvent, seq: number, signer: string | undefined)
     `${printable(principal)} ${decision === 'approve' ? 'approved' : 'rejected'} ${printable(tool)}`,
     ...(most === '' ? [] : [`at most ${most}`]),
     ...(event.expires_at === undefined ? [] : [`until ${event.expires_at}`]),
-    signer === undefined ? 'not signed' : `signed by key ${signer}`,
+    signer === undefined ? 'not signed' : `signed by ${signer}`,
     `seq ${seq}`,
   ];
   return parts.join(', ');

@@ -6,6 +6,7 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { isPrincipalPattern } from '../../base/value/principal.js';
 import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
+import { looksLikePasskey, parsePasskey, type Passkey } from '../../format/key/passkey.js';
 import { parsePrivateKey } from '../../format/key/private-key.js';
 import {
   formatPublicKeyAs,
@@ -52,7 +53,7 @@ export function addKey(program: Command, run: Run): void {
   withChangeOptions(key.command('add'))
     .summary('add a key to a ledger')
     .description(
-      'Appends a key event: from then on the key may sign, in its roles and for its principals. The event must be signed by a key with the role admin. The role event signs what was done; only authority signs grants, actions without a grant, and credits. Give an agent a key with the role event only, for its own principal: it cannot authorize itself, but may delegate its own grants. Give a grantor a key with the role authority, for the principals that it may grant to, such as agent:*; --name says whose key it is.',
+      'Appends a key event: from then on the key may sign, in its roles and for its principals. The event must be signed by a key with the role admin. The role event signs what was done; only authority signs grants, actions without a grant, and credits. Give an agent a key with the role event only, for its own principal: it cannot authorize itself, but may delegate its own grants. Give a grantor a key with the role authority, for the principals that it may grant to, such as agent:*; --name says whose key it is. A passkey, from its registration, signs approvals alone.',
     )
     .argument('<ledger>', 'the file or folder')
     .argument('<public-key>', 'a file with the public or private key, in any format that key show reads')
@@ -65,8 +66,8 @@ export function addKey(program: Command, run: Run): void {
     .option('--valid-until <time>', 'not valid from then on', instant)
     .action((ledger: string, file: string, options: AddOptions) =>
       run(async (context) => {
-        const publicKey = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
-        return change(context, ledger, options, () => ({ action: 'add', key: newEntry(publicKey, options) }));
+        const half = readKeyFile(await readSmallFile(file, MAX_KEY_BYTES));
+        return change(context, ledger, options, () => ({ action: 'add', key: newEntry(half, options) }));
       }),
     );
   withChangeOptions(key.command('revoke'))
@@ -125,7 +126,10 @@ async function sayUseless({ terminal }: Context, path: string, revoked: string):
   terminal.say(`${file} holds the revoked key: replace it, or name another with --key or NORTHROOT_KEY`);
 }
 
-function newEntry(publicKey: PublicKey, options: AddOptions): Key {
+/** A key, or a passkey. */
+type KeyFile = Partial<Pick<Passkey, 'webauthn'>> & Pick<Passkey, 'publicKey'>;
+
+function newEntry({ publicKey, webauthn }: KeyFile, options: AddOptions): Key {
   const { role = [], for: principals = [], name, validFrom, validUntil } = options;
   const roles = role.map((each) => {
     const found = ROLES.find((known) => known === each);
@@ -144,7 +148,7 @@ function newEntry(publicKey: PublicKey, options: AddOptions): Key {
   return makeKeyEntry(publicKey, {
     roles,
     principals,
-    ...defined({ name, validFrom, validUntil }),
+    ...defined({ name, validFrom, validUntil, webauthn }),
   });
 }
 
@@ -207,7 +211,7 @@ function addShow(key: Command, run: Run): void {
     .command('show')
     .summary('show a public key')
     .description(
-      'Shows a public key in another format. Reads private and public keys as PKCS#8 or SPKI PEM, OpenSSH, C2SP vkey, did:key, JWK, or ed25519:… text.',
+      "Shows a public key in another format. Reads private and public keys as PKCS#8 or SPKI PEM, OpenSSH, C2SP vkey, did:key, JWK, or ed25519:… text; and the registration of a passkey, as the approvers' page or JSON.stringify writes it.",
     )
     .argument('<file>', 'the key file')
     .addOption(
@@ -218,19 +222,23 @@ function addShow(key: Command, run: Run): void {
     .option('--name <name>', "the key's name, for vkey, cosigner and openssh")
     .action((file: string, options: { form: PublicKeyForm | 'entry'; name?: string }) =>
       run(async ({ terminal }) => {
-        const publicKey = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
+        const { publicKey, webauthn } = readKeyFile(await readSmallFile(file, MAX_KEY_BYTES));
         const { form, name } = options;
         if ((form === 'vkey' || form === 'cosigner') && name === undefined) {
           throw usageError(`a ${form} needs a --name`, "a ledger's vkey is named by its origin");
         }
         const text =
           form === 'entry'
-            ? JSON.stringify(makeKeyEntry(publicKey))
+            ? JSON.stringify(makeKeyEntry(publicKey, { webauthn }))
             : formatPublicKeyAs(publicKey, form, name);
         await terminal.write(withNewline(text));
         return 0;
       }),
     );
+}
+
+function readKeyFile(bytes: Uint8Array): KeyFile {
+  return looksLikePasskey(bytes) ? parsePasskey(bytes) : { publicKey: readPublicHalf(bytes) };
 }
 
 /** The key of a file that holds either half. */

@@ -260,6 +260,9 @@ function renderKey(key: Key, origin: string | undefined): string[] {
     ...(key.name === undefined ? [] : [row('name', printable(key.name))]),
     row('roles', key.roles.join(', ')),
     row('principals', printable(key.principals.join(', '))),
+    ...(key.webauthn === undefined
+      ? []
+      : [row('passkey', printable(`of ${key.webauthn.origins.join(' or ')}`))]),
     ...(openssh === undefined ? [] : [row('openssh', openssh)]),
     ...(vkey === undefined ? [] : [row('vkey', printable(vkey))]),
     ...(key.valid_from === undefined ? [] : [row('valid from', key.valid_from)]),

@@ -42,6 +42,33 @@ function amount(a) {
 function safe(text) {
   return text.replace(/[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Cn}\\p{Zl}\\p{Zp}]/gu, (c) => (c === '\\n' ? c : '\\\\u{' + c.codePointAt(0).toString(16) + '}'));
 }
+const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
+const text64 = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+async function sign(path, decision) {
+  const asked = await call(path + '/passkey', { decision, origin: location.origin });
+  if (asked.publicKey === null) return {};
+  const { challenge, allowCredentials, ...rest } = asked.publicKey;
+  const { id, type, response } = await navigator.credentials.get({ publicKey: {
+    ...rest, challenge: bytes(challenge), allowCredentials: allowCredentials.map((each) => ({ ...each, id: bytes(each.id) })),
+  } });
+  const [authenticatorData, clientDataJSON, signature] = [response.authenticatorData, response.clientDataJSON, response.signature].map(text64);
+  return { passkey: { event: asked.event, credential: { id, type, response: { authenticatorData, clientDataJSON, signature } } } };
+}
+async function register() {
+  const name = document.getElementById('name').value;
+  const { id, type, response } = await navigator.credentials.create({ publicKey: {
+    rp: { name: 'Approvals', id: location.hostname },
+    user: { id: crypto.getRandomValues(new Uint8Array(32)), name, displayName: name },
+    challenge: crypto.getRandomValues(new Uint8Array(32)),
+    pubKeyCredParams: [{ type: 'public-key', alg: -7 }, { type: 'public-key', alg: -8 }],
+    authenticatorSelection: { residentKey: 'preferred', userVerification: 'required' },
+  } });
+  const [clientDataJSON, attestationObject] = [response.clientDataJSON, response.attestationObject].map(text64);
+  const made = document.getElementById('made');
+  made.textContent = JSON.stringify({ id, type, response: { clientDataJSON, attestationObject } });
+  made.hidden = false;
+  state.textContent = 'Made. Give the text below to an admin of the ledger.';
+}
 async function parameters(request, pre) {
   try {
     const { tool_params: kept } = await call('/v1/approvals/' + encodeURIComponent(request.event_id));
@@ -79,7 +106,8 @@ function show(request) {
     button.addEventListener('click', async () => {
       for (const each of buttons.children) each.disabled = true;
       try {
-        const answer = await call('/v1/approvals/' + encodeURIComponent(request.event_id) + '/' + verb, {});
+        const path = '/v1/approvals/' + encodeURIComponent(request.event_id);
+        const answer = await call(path + '/' + verb, await sign(path, verb));
         state.textContent = (verb === 'approve' ? 'Approved' : 'Rejected') + ' by the record of seq ' + answer.seq + '; the request is now ' + answer.status + '.';
       } catch (error) { state.textContent = error.message; }
       await load(true);
@@ -100,6 +128,10 @@ async function load(keeps) {
   } catch (error) { list.replaceChildren(); state.textContent = error.message; }
 }
 document.getElementById('open').addEventListener('submit', (event) => { event.preventDefault(); load(false); });
+document.getElementById('make').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  try { await register(); } catch (error) { state.textContent = error.message; }
+});
 `;
 
 const hashOf = (text: string): string => `'sha256-${encodeBase64(sha256(encodeUtf8(text)))}'`;
@@ -125,6 +157,9 @@ export const APPROVER_PAGE = `<!doctype html>
 <form id="open"><label>Token<input id="token" type="password" autocomplete="off" required></label><button>Show</button></form>
 <p id="state" role="status"></p>
 <div id="list"></div>
+<details><summary>Make a passkey for approvals</summary>
+<form id="make"><label>Name<input id="name" autocomplete="off" maxlength="64" required></label><button>Make</button></form>
+<pre id="made" hidden></pre></details>
 </main>
 <script>${SCRIPT}</script>
 </body>

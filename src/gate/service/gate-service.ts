@@ -7,9 +7,11 @@ import { setTimeout } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import type { JsonObject } from '../../base/json/value.js';
+import { type JsonObject, membersOf } from '../../base/json/value.js';
 import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
+import type { Webauthn } from '../../format/schema/generated/types.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
+import type { ApprovalOptions } from '../../log/policy/approve.js';
 import { readRequest } from '../../log/policy/explain-request.js';
 import { pendingJson, requestJson } from '../../log/policy/request-json.js';
 import type { Gate } from '../gate.js';
@@ -187,6 +189,7 @@ export class GateService {
       ['GET /v1/approvals', { use: 'read', answer: () => this.#approvals() }],
       ['GET /v1/approvals/*', { use: 'read', answer: (asked) => this.#request(asked) }],
       ['POST /v1/approvals/*/approve', { use: 'approve', answer: (asked) => this.#answer(asked, 'approve') }],
+      ['POST /v1/approvals/*/passkey', { use: 'approve', answer: (asked) => this.#askPasskey(asked) }],
       ['POST /v1/approvals/*/reject', { use: 'approve', answer: (asked) => this.#answer(asked, 'reject') }],
       ...AUTHZEN_PATHS.map((path): [string, Route] => [
         `POST ${path}`,
@@ -461,23 +464,45 @@ export class GateService {
     return requestJson(await readRequest(ledger.path, idOf(rest), { now: ledger.now() }));
   }
 
+  /** What a passkey of the principal is asked for; `null` where it has none. */
+  async #askPasskey({ body, bearer, rest, facts }: Asked): Promise<object> {
+    const members = new Members(body);
+    const decision = members.text('decision') === 'reject' ? 'reject' : 'approve';
+    const origin = members.text('origin') ?? '';
+    const options = readAnswer(members, bearer, facts);
+    members.end();
+    const ledger = this.#ledgerOf(options);
+    if ((await ledger.passkeysOf(options.principalId)).length === 0) return { event: null, publicKey: null };
+    return ledger.askPasskey(idOf(rest), { ...options, decision, origin });
+  }
+
+  #ledgerOf({ principalId }: { readonly principalId: string }): LiveLedger {
+    const { gate, approvers } = this.#open;
+    return approvers?.get(principalId) ?? gate.ledger;
+  }
+
   async #answer({ body, bearer, rest, facts }: Asked, decision: 'approve' | 'reject'): Promise<object> {
     const members = new Members(body);
-    const [limit, expiresAt, code] = [
-      members.amounts('limit'),
-      members.text('expires_at'),
-      members.text('code'),
-    ];
-    const principal = whoOf(bearer, members.text('principal'));
+    const passkey = members.object('passkey');
+    // What a passkey signed has its own limit, expiry and code.
+    const options =
+      passkey === undefined
+        ? readAnswer(members, bearer, facts)
+        : { principalId: readPrincipal(members, bearer, facts) };
+    const [event, credential] = [passkey?.any('event'), passkey?.any('credential')];
+    passkey?.end();
     members.end();
-    facts.principal = principal;
     const request = idOf(rest);
-    const { gate, approvers } = this.#open;
-    const ledger = approvers?.get(principal) ?? gate.ledger;
-    const options = { principalId: principal, limit, expiresAt, code };
-    const recorded = await (decision === 'approve'
-      ? ledger.approve(request, options)
-      : ledger.reject(request, options));
+    const { gate } = this.#open;
+    const ledger = this.#ledgerOf(options);
+    const { principalId } = options;
+    if (passkey === undefined) assertNoPasskey(principalId, await ledger.passkeysOf(principalId));
+    const answer = { event: membersOf(event), credential: membersOf(credential) };
+    const recorded = await (passkey !== undefined
+      ? ledger.answerByPasskey(request, answer, { decision, principalId })
+      : decision === 'approve'
+        ? ledger.approve(request, options)
+        : ledger.reject(request, options));
     const [left] = (await gate.ledger.requests()).filter(({ eventId }) => eventId === request);
     return { event_id: recorded.eventId, seq: recorded.seq, status: left?.status ?? 'approved' };
   }
@@ -618,4 +643,33 @@ const NAMED: ReadonlySet<string> = new Set(['/v1/decide', '/v1/settle', '/v1/rel
 function requestIdOf({ headers }: HttpRequest): Readonly<Record<string, string>> {
   const id = headers['x-request-id'];
   return id !== undefined && /^[\x21-\x7e]{1,128}$/.test(id) ? { 'X-Request-ID': id } : {};
+}
+
+/** Who answers, and what. */
+function readAnswer(
+  members: Members,
+  bearer: Bearer,
+  facts: RequestFacts,
+): ApprovalOptions & { readonly principalId: string } {
+  const [limit, expiresAt, code] = [
+    members.amounts('limit'),
+    members.text('expires_at'),
+    members.text('code'),
+  ];
+  return { principalId: readPrincipal(members, bearer, facts), limit, expiresAt, code };
+}
+
+/** A token alone does not answer for who has a passkey. @throws NorthrootError `NOT_ALLOWED` */
+function assertNoPasskey(principal: string, passkeys: readonly Webauthn[]): void {
+  const [passkey] = passkeys;
+  if (passkey === undefined) return;
+  throw new NorthrootError('NOT_ALLOWED', `${printable(principal)} answers by a passkey`, {
+    hint: `open the approvers' page at ${printable(passkey.origins[0] ?? '')}`,
+  });
+}
+
+function readPrincipal(members: Members, bearer: Bearer, facts: RequestFacts): string {
+  const principal = whoOf(bearer, members.text('principal'));
+  facts.principal = principal;
+  return principal;
 }

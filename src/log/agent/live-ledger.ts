@@ -29,6 +29,15 @@ import {
   listPendingApprovals,
   type PendingApproval,
 } from '../policy/approve.js';
+import type { Webauthn } from '../../format/schema/generated/types.js';
+import {
+  completePasskeyApproval,
+  listPasskeys,
+  type PasskeyAnswer,
+  type PasskeyApprovalOptions,
+  type PasskeyRequest,
+  preparePasskeyApproval,
+} from '../policy/passkey.js';
 import { assertContentOf, ContentFolder } from '../contents/content-folder.js';
 import {
   type Advice,
@@ -595,6 +604,56 @@ export class LiveLedger {
   /** Rejects a denied action, and withdraws what the same principal approved of the call. @throws as {@link LiveLedger.approve} */
   async reject(request: string, options: ApprovalOptions = {}, ask: AskOptions = {}): Promise<Appended> {
     return this.#answer('reject', request, { ...options, decision: 'reject' }, ask);
+  }
+
+  /** What the passkeys are pinned to by which a principal may answer requests now; none if it has no passkey. */
+  async passkeysOf(principalId: string, ask: AskOptions = {}): Promise<Webauthn[]> {
+    this.#assertOpen();
+    checkString('passkeysOf', 'principalId', principalId);
+    checkOptions('passkeysOf', ask, ASK_TYPES);
+    return this.#ledger.inspect((_, deciding) => listPasskeys(deciding, principalId, this.#now()), ask);
+  }
+
+  /**
+   * What a passkey of a principal is asked for, to answer a denied action; {@link LiveLedger.answerByPasskey} takes what comes back.
+   * @throws NorthrootError `KEY_UNKNOWN` without a passkey for this origin; as {@link LiveLedger.approve}
+   */
+  async askPasskey(
+    request: string,
+    options: PasskeyApprovalOptions,
+    ask: AskOptions = {},
+  ): Promise<PasskeyRequest> {
+    this.#assertOpen();
+    checkString('askPasskey', 'request', request);
+    checkOptions('askPasskey', options, { ...APPROVAL_TYPES, origin: 'string' });
+    checkOptions('askPasskey: options', ask, ASK_TYPES);
+    const { principalId = this.#options.principalId } = options;
+    return this.#ledger.inspect(
+      (_, deciding) =>
+        preparePasskeyApproval(deciding, request, { ...options, principalId, occurredAt: this.#now() }),
+      ask,
+    );
+  }
+
+  /**
+   * Appends an answer that a passkey signed. The ledger's signer adds nothing to it.
+   * @param said - Who answers what: another event is refused
+   * @throws NorthrootError `SIGNATURE_INVALID` where the assertion is not of this event; as {@link LiveLedger.approve}
+   */
+  async answerByPasskey(
+    request: string,
+    answer: PasskeyAnswer,
+    said: { readonly decision: 'approve' | 'reject'; readonly principalId: string },
+    ask: AskOptions = {},
+  ): Promise<Appended> {
+    this.#assertOpen();
+    checkString('answerByPasskey', 'request', request);
+    checkOptions('answerByPasskey', answer, { event: 'object', credential: 'object' });
+    checkOptions('answerByPasskey', said, { decision: 'string', principalId: 'string' });
+    checkOptions('answerByPasskey: options', ask, ASK_TYPES);
+    const makes = (state: VerifyState): Entry =>
+      completePasskeyApproval(state, request, answer, { ...said, now: this.#now() });
+    return this.#keep(this.#ledger.decide(makes, ask));
   }
 
   async #answer(name: string, request: string, options: ApprovalOptions, ask: AskOptions): Promise<Appended> {

@@ -113,6 +113,11 @@ export class AdmissionRules {
     if (doubt !== undefined) throw doubt;
   }
 
+  /** Whether a passkey signed. */
+  isByPasskey(signatures: readonly SignatureEntry[]): boolean {
+    return signatures.some(({ keyid }) => this.#state.keyring.find(keyid)?.passkey !== undefined);
+  }
+
   /** Whether an event is bound to this ledger. @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND` */
   assertBound({ type, ledgerId: named }: WellFormedLine): void {
     const { ledgerId, bindingRequired } = this.#state;

@@ -94,7 +94,7 @@ export interface Entry {
   readonly event: object;
   /** At most 4,096 bytes, strings only; outside every digest of the event. */
   readonly meta?: Readonly<Record<string, string>>;
-  /** Existing signatures; the ledger's signer adds its own. */
+  /** Existing signatures; the ledger's signer adds its own, unless one is a passkey's: that person's word stands alone. */
   readonly signatures?: readonly SignatureEntry[];
   /**
    * Requires a record of its own: a draft that exists already is followed, by `prev_event_id`, by another. Otherwise the same content has

@@ -131,7 +131,8 @@ export class RecordMaker {
   assertAdmits(prepared: Prepared): void {
     const { signer } = this.#options;
     const { line, bytes, given } = prepared;
-    if (signer === undefined || signingKeyOf(signer) === undefined || line.type === 'key')
+    const isOther = line.type === 'key' || this.#rules.isByPasskey(given);
+    if (signer === undefined || signingKeyOf(signer) === undefined || isOther)
       return void this.admit(prepared);
     if (line.type !== 'genesis') this.#rules.assertBound(line);
     const isNew = !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
@@ -222,7 +223,7 @@ export class RecordMaker {
     bytes: Uint8Array,
     given: readonly SignatureEntry[],
   ): readonly SignatureEntry[] {
-    const { signer } = this.#options;
+    const signer = this.#rules.isByPasskey(given) ? undefined : this.#options.signer;
     const isNew = signer !== undefined && !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
     this.#rules.check(line, bytes, given, isNew ? signer.publicKey : undefined);
     if (!isNew) return given;

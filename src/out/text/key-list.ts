@@ -9,13 +9,14 @@ export function renderKeyList({ keys }: KeyList): string {
 }
 
 function renderKey({ key, since, addedBy, revoked }: ListedKey): string {
-  const { keyid, roles, principals, name, valid_from: from, valid_until: until } = key;
+  const { keyid, roles, principals, name, webauthn, valid_from: from, valid_until: until } = key;
   const origin = since === undefined ? 'pinned by the trust policy' : `since seq ${since.seq}`;
   const by = addedBy.length === 0 ? '' : `, added by ${addedBy.map((each) => printable(each)).join(', ')}`;
   const rows: (readonly [string, string] | undefined)[] = [
     ['roles', roles.join(', ')],
     ['signs for', principals.map((pattern) => printable(pattern)).join(', ')],
     name === undefined ? undefined : ['name', printable(name)],
+    webauthn && ['passkey', `of ${webauthn.origins.join(' or ')}, approvals alone`],
     from === undefined ? undefined : ['not before', from],
     until === undefined ? undefined : ['until', until],
     revoked && ['revoked', `at seq ${revoked.seq}${why(revoked.reason)}`],

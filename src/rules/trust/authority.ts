@@ -21,6 +21,13 @@ export interface SigningRule {
   readonly anyOf: readonly Entitlement[];
   /** Whether the event lets a principal act, or returns budget: it must then be signed. */
   readonly needsAuthority: boolean;
+  /** Whether a passkey may sign: approvals alone. Absent: no. */
+  readonly allowsPasskeys?: boolean;
+}
+
+/** Whether a rule takes signatures by a key of this kind, whatever its roles. */
+export function admitsKey({ webauthn }: Pick<Key, 'webauthn'>, { allowsPasskeys }: SigningRule): boolean {
+  return webauthn === undefined || allowsPasskeys === true;
 }
 
 /** The context of a rule, beside the event. */
@@ -164,7 +171,7 @@ function ruleForAdjustment(act: SignedAct, context: AuthorityContext): SigningRu
 
 function ruleForApproval({ principalId }: SignedAct, { hasAuthority }: AuthorityContext): SigningRule {
   const { anyOf } = ordinaryRule(hasAuthority ? PRODUCER_OR_AUTHORITY : PRODUCER, principalId);
-  return { anyOf, needsAuthority: true };
+  return { anyOf, needsAuthority: true, allowsPasskeys: true };
 }
 
 /**

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../base/json/value.js';
 import { matchesPrincipalPattern } from '../../base/value/principal.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js';
-import type { Key } from '../../format/schema/generated/types.js';
-import { type Role, type SigningRule, signingRuleFor } from './authority.js';
+import type { Key, Webauthn } from '../../format/schema/generated/types.js';
+import { admitsKey, type Role, type SigningRule, signingRuleFor } from './authority.js';
 
 /** Options of a key entry. */
 export interface KeyEntryOptions {
@@ -18,11 +18,13 @@ export interface KeyEntryOptions {
   /** Timestamps of SPEC §2: inclusive, and exclusive. */
   readonly validFrom?: string | undefined;
   readonly validUntil?: string | undefined;
+  /** Makes it a passkey, see `parsePasskey`. */
+  readonly webauthn?: Webauthn | undefined;
 }
 
 /** The entry of a key. */
 export function makeKeyEntry(publicKey: PublicKey, options: KeyEntryOptions = {}): Key {
-  const { roles = [], principals = [], name, validFrom, validUntil } = options;
+  const { roles = [], principals = [], name, validFrom, validUntil, webauthn } = options;
   return {
     keyid: publicKey.keyid,
     public_key: formatPublicKey(publicKey),
@@ -30,6 +32,7 @@ export function makeKeyEntry(publicKey: PublicKey, options: KeyEntryOptions = {}
       roles.length === 0 ? [publicKey.alg === 'ml-dsa-44' ? 'checkpoint' : 'event'] : [...new Set(roles)],
     principals: principals.length === 0 ? ['*'] : [...new Set(principals)],
     ...(name === undefined ? {} : { name }),
+    ...(webauthn === undefined ? {} : { webauthn }),
     ...(validFrom === undefined ? {} : { valid_from: validFrom }),
     ...(validUntil === undefined ? {} : { valid_until: validUntil }),
   };
@@ -61,10 +64,15 @@ function ruleFor(keys: readonly Key[], event: object, { grantPrincipalId }: Sign
   });
 }
 
-function isEntitled({ roles, principals: patterns }: Key, { anyOf }: SigningRule): boolean {
+function isEntitled(key: Key, rule: SigningRule): boolean {
+  const { roles, principals: patterns } = key;
   const covers = (principal: string): boolean =>
     patterns.some((pattern) => matchesPrincipalPattern(pattern, principal));
-  return anyOf.some(({ role, principals }) => roles.includes(role) && principals.every(covers));
+  const { anyOf } = rule;
+  return (
+    admitsKey(key, rule) &&
+    anyOf.some(({ role, principals }) => roles.includes(role) && principals.every(covers))
+  );
 }
 
 function isValidAt({ valid_from: from, valid_until: until }: Key, at: string): boolean {

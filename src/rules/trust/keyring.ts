@@ -13,7 +13,8 @@ import { makeNoteKey, type NoteKey } from '../../format/note/note-key.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
 import type { Key } from '../../format/schema/generated/types.js';
 import type { SignatureBackend, VerificationKey } from '../../format/signature/backend.js';
-import type { Entitlement, Role, SigningRule } from './authority.js';
+import { importPasskey, type PasskeyVerification } from '../../format/signature/passkey.js';
+import { admitsKey, type Entitlement, type Role, type SigningRule } from './authority.js';
 
 /** The principal patterns of a key. There may be thousands: they are prepared and formatted once. */
 interface KeyPatterns {
@@ -27,6 +28,8 @@ export interface RingKey {
   readonly key: Key;
   readonly publicKey: PublicKey;
   readonly verification: VerificationKey;
+  /** The verification of a passkey. */
+  readonly passkey: PasskeyVerification | undefined;
   readonly patterns: KeyPatterns;
   /** Keyids of the signers that added it; undefined for a key of genesis or of a policy. */
   readonly addedBy: readonly string[] | undefined;
@@ -234,9 +237,11 @@ export class Keyring {
   }
 
   #enter(saved: SavedKey, publicKey: PublicKey): RingKey {
-    const { principals } = saved.key;
+    const { principals, webauthn } = saved.key;
     const patterns = { set: makePrincipalSet(principals), words: principals.join(' or ') };
-    const ringKey = { ...saved, publicKey, verification: this.#backend.importKey(publicKey), patterns };
+    const plain = this.#backend.importKey(publicKey);
+    const passkey = webauthn === undefined ? undefined : importPasskey(webauthn, plain);
+    const ringKey = { ...saved, publicKey, verification: passkey ?? plain, passkey, patterns };
     this.#keys.set(saved.key.keyid, ringKey);
     return ringKey;
   }
@@ -306,7 +311,7 @@ function toSaved({ key, addedBy, addedAt, revokedBy }: RingKey): SavedKey {
 function listNoteKeys(origin: string, ringKey: RingKey): RingNoteKey[] {
   const { key, publicKey, verification } = ringKey;
   const { alg } = publicKey;
-  if (alg === 'p256') return [];
+  if (alg === 'p256' || key.webauthn !== undefined) return [];
   const { keyid, name, roles } = key;
   const noteKeys: RingNoteKey[] = [];
   const enter = (noteKey: NoteKey, as: 'log' | 'witness'): void => {
@@ -335,10 +340,15 @@ function lineName(name: string, keyId: string): string {
  */
 export function findEntitlementProblem(
   ringKey: RingKey,
-  { anyOf }: SigningRule,
+  rule: SigningRule,
   instant: string,
 ): EntitlementProblem | undefined {
+  const { anyOf } = rule;
   const { key, patterns } = ringKey;
+  if (!admitsKey(key, rule)) {
+    const expected = 'a key that signs more than approvals';
+    return { code: 'KEY_NOT_FOR_ROLE', expected, actual: `a passkey of ${key.webauthn?.rp_id}` };
+  }
   if (anyOf.some((each) => isEntitled(ringKey, each))) return findValidityProblem(ringKey, instant);
   const problem = findRoleProblem(ringKey, [...new Set(anyOf.map(({ role }) => role))]);
   if (problem !== undefined) return problem;

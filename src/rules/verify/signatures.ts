@@ -1,9 +1,11 @@
 /** Step 9 of SPEC §8, signatures and trust (§5, §7): is each record signed, by a known key, that was entitled to? */
 
+import { tryDecodeBase64url } from '../../base/bytes/encoding.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { ExaminedLine, SignatureEntry, WellFormedLine } from '../../format/record/examine-line.js';
 import { isKnownEventType } from '../../format/schema/check.js';
 import { eventMessage, isValidSignature } from '../../format/signature/event-signature.js';
+import type { AssertionFault } from '../../format/signature/passkey.js';
 import { grantChain } from '../bounds/grant.js';
 import { type SignedAct, type SigningRule, signingRuleOf } from '../trust/authority.js';
 import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/keyring.js';
@@ -55,14 +57,17 @@ export function checkSignatures(
   const { start, end } = line.span;
   let message: Uint8Array | undefined;
   const isAssumed = isTakenAsValid(state, line);
-  const isValid = ({ sig }: SignatureEntry, index: number, { verification }: RingKey): boolean => {
-    if (isAssumed) return true;
-    const verdict = known?.isValid(index);
-    if (verdict !== undefined) return verdict;
+  const findFault: FindFault = ({ keyid, sig }, index, { verification, passkey }) => {
+    if (isAssumed) return undefined;
+    // Computed in advance are verdicts by keys alone, without what makes one a passkey.
+    const verdict = passkey === undefined ? known?.isValid(index) : undefined;
+    if (verdict === true) return undefined;
     message ??= eventMessage(bytes.subarray(start, end));
-    return isValidSignature(message, sig, verification);
+    if (passkey !== undefined) return passkey.explain(message, tryDecodeBase64url(sig) ?? NO_BYTES);
+    if (verdict === undefined && isValidSignature(message, sig, verification)) return undefined;
+    return { expected: `a signature by ${keyid}`, actual: sig };
   };
-  const judged = judgeSignatures(state, line.signatures, asked, isValid);
+  const judged = judgeSignatures(state, line.signatures, asked, findFault);
   const signers: string[] = [];
   const doubts: RuleFinding[] = [];
   for (const { outcome, finding } of judged) {
@@ -107,12 +112,17 @@ interface JudgedSignature {
   readonly finding?: RuleFinding;
 }
 
-/** Judges whether each signature's key may sign here. `isValid` is called for known keys only. */
+/** Why a signature by a known key is not valid; undefined if it is. */
+type FindFault = (entry: SignatureEntry, index: number, known: RingKey) => AssertionFault | undefined;
+
+const NO_BYTES = new Uint8Array();
+
+/** Judges whether each signature's key may sign here. `findFault` is called for known keys only. */
 function judgeSignatures(
   state: VerifyState,
   signatures: readonly SignatureEntry[],
   asked: { readonly rule: SigningRule; readonly instant: string } | undefined,
-  isValid: (entry: SignatureEntry, index: number, known: RingKey) => boolean,
+  findFault: FindFault,
 ): JudgedSignature[] {
   return signatures.map((entry, index): JudgedSignature => {
     const { keyid } = entry;
@@ -132,14 +142,10 @@ function judgeSignatures(
       } as const;
       return { outcome: { keyid, outcome: 'unverified', code }, finding };
     }
-    if (!isValid(entry, index, known)) {
+    const fault = findFault(entry, index, known);
+    if (fault !== undefined) {
       const code = 'SIGNATURE_INVALID';
-      const finding = {
-        code,
-        pointer: pointer(),
-        expected: `a signature by ${keyid}`,
-        actual: entry.sig,
-      } as const;
+      const finding = { code, pointer: pointer(), ...fault } as const;
       return { outcome: { keyid, outcome: 'invalid', code }, finding };
     }
     const problem = asked && findEntitlementProblem(known, asked.rule, asked.instant);

@@ -1,0 +1,197 @@
+/**
+ * Approvals by passkeys (docs/spec/passkeys.md), in two steps: the event and what a browser is asked for; then the assertion that comes back.
+ * Between them nothing is kept: the assertion is of the whole event.
+ */
+
+import { encodeBase64url, tryDecodeBase64url } from '../../base/bytes/encoding.js';
+import { printable } from '../../base/bytes/printable.js';
+import { NorthrootError } from '../../base/error.js';
+import { canonicalBytes } from '../../base/json/canonicalize.js';
+import { membersOf } from '../../base/json/value.js';
+import { fromDigestText } from '../../base/value/digest.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
+import { buildEvent } from '../../format/event/build.js';
+import type { ApprovalEvent, Webauthn } from '../../format/schema/generated/types.js';
+import { tryDecodeEcdsaDer } from '../../format/signature/ecdsa-der.js';
+import { eventMessage } from '../../format/signature/event-signature.js';
+import {
+  challengeOf,
+  MAX_AUTHENTICATOR_DATA_BYTES,
+  MAX_CLIENT_DATA_BYTES,
+  packAssertion,
+} from '../../format/signature/passkey.js';
+import { signingRuleOf } from '../../rules/trust/authority.js';
+import { findEntitlementProblem, type RingKey } from '../../rules/trust/keyring.js';
+import { judgingInstant } from '../../rules/trust/record-signing.js';
+import type { VerifyState } from '../../rules/verify/state.js';
+import type { Entry } from '../writer/options.js';
+import { type ApprovalOptions, draftApproval, findRequest } from './approve.js';
+
+/** What a browser is asked for, as JSON: `navigator.credentials.get({ publicKey })`, with its base64url as bytes. */
+export interface PasskeyOptions {
+  /** base64url of 32 bytes. */
+  readonly challenge: string;
+  readonly rpId: string;
+  /** Empty: the browser lets its user choose. `id` is base64url. */
+  readonly allowCredentials: readonly { readonly type: 'public-key'; readonly id: string }[];
+  readonly userVerification: 'required' | 'preferred';
+  /** Milliseconds. */
+  readonly timeout: number;
+}
+
+/** The first step of an approval by a passkey. */
+export interface PasskeyRequest {
+  /** The event to sign, whole. It comes back with the assertion. */
+  readonly event: ApprovalEvent;
+  readonly publicKey: PasskeyOptions;
+}
+
+/** The second step: the event of the first, and `toJSON()` of the credential that the browser gave. */
+export interface PasskeyAnswer {
+  readonly event: object;
+  readonly credential: object;
+}
+
+/** The options of {@link ApprovalOptions}, and the page that asks. */
+export interface PasskeyApprovalOptions extends ApprovalOptions {
+  /** Such as `https://approve.example.com`. */
+  readonly origin: string;
+}
+
+const TIMEOUT_MS = 300_000;
+/** For how long an event that was prepared may be signed, in milliseconds. */
+const MAX_AGE_MS = 600_000;
+
+/**
+ * Drafts an approval, or a rejection, for a passkey of its principal.
+ *
+ * @throws NorthrootError `KEY_UNKNOWN` if the principal has no passkey for this origin; as `draftApproval`
+ */
+export function preparePasskeyApproval(
+  state: VerifyState,
+  request: string,
+  { origin, ...options }: PasskeyApprovalOptions,
+): PasskeyRequest {
+  const { ledgerId } = state;
+  const draft = draftApproval(state, request, options);
+  const event = buildEvent(draft, ledgerId === undefined ? {} : { ledgerId }) as object as ApprovalEvent;
+  const usable = listPasskeys(state, event.principal_id, event.occurred_at).filter(({ origins }) =>
+    origins.includes(origin),
+  );
+  const [first] = usable;
+  if (first === undefined)
+    throw new NorthrootError(
+      'KEY_UNKNOWN',
+      `${printable(event.principal_id)} has no passkey for ${printable(origin)}`,
+      { hint: 'an admin adds its key, made there, to the ledger' },
+    );
+  const { rp_id: rpId } = first;
+  const same = usable.filter((each) => each.rp_id === rpId);
+  const ids = same.flatMap(({ credential_id: id }) => (id === undefined ? [] : [id]));
+  const isOptional = same.every(({ user_verification: demand }) => demand === 'optional');
+  return {
+    event,
+    publicKey: {
+      challenge: challengeOf(eventMessage(canonicalBytes(event))),
+      rpId,
+      allowCredentials: ids.length < same.length ? [] : ids.map((id) => ({ type: 'public-key', id })),
+      userVerification: isOptional ? 'preferred' : 'required',
+      timeout: TIMEOUT_MS,
+    },
+  };
+}
+
+/**
+ * The entry of an event that a passkey signed, for `Ledger.decide`.
+ *
+ * @param said - Who answers, and what; `now` is a timestamp of SPEC §2
+ * @throws NorthrootError `SIGNATURE_INVALID` for another event, or no assertion of it by a passkey of its principal; as `draftApproval`
+ */
+export function completePasskeyApproval(
+  state: VerifyState,
+  request: string,
+  { event, credential }: PasskeyAnswer,
+  said: { readonly decision: ApprovalEvent['decision']; readonly principalId: string; readonly now: string },
+): Entry {
+  const { place } = findRequest(state, request);
+  assertAnswers(event, fromDigestText(place.eventId), said);
+  const message = eventMessage(canonicalBytes(event));
+  const { authenticatorData, clientData, signature } = readCredential(credential);
+  const keys = findPasskeys(state, said.principalId, said.now);
+  let problem: NorthrootError | undefined;
+  for (const { key, publicKey, passkey } of keys) {
+    const raw = publicKey.alg === 'p256' ? tryDecodeEcdsaDer(signature) : signature;
+    if (raw?.length !== SIGNATURE_BYTES) continue;
+    const packed = packAssertion({ signature: raw, authenticatorData, clientData });
+    const fault = passkey?.explain(message, packed);
+    if (fault === undefined)
+      return { event, signatures: [{ keyid: key.keyid, sig: encodeBase64url(packed) }] };
+    problem = refuse(fault.expected, fault.actual);
+  }
+  throw problem ?? refuse(`an assertion by a passkey of ${said.principalId}`, 'another');
+}
+
+const SIGNATURE_BYTES = 64;
+
+function assertAnswers(
+  event: object,
+  requestId: string,
+  { decision, principalId, now }: { decision: string; principalId: string; now: string },
+): void {
+  const members = membersOf(event as never);
+  const named: unknown = membersOf(members['request_event_id'])['b64'];
+  const isIt =
+    members['event_type'] === 'approval' &&
+    members['decision'] === decision &&
+    members['principal_id'] === principalId &&
+    named === requestId;
+  if (!isIt) throw refuse(`the ${decision} of this request by ${principalId}`, 'another event');
+  const at = members['occurred_at'];
+  const oldest = new Date(Date.parse(now) - MAX_AGE_MS).toISOString();
+  if (typeof at !== 'string' || Number.isNaN(Date.parse(at)) || compareTimestamps(at, oldest) < 0)
+    throw refuse(`an event prepared after ${oldest}`, typeof at === 'string' ? at : 'none');
+}
+
+function readCredential(credential: object): {
+  readonly authenticatorData: Uint8Array;
+  readonly clientData: Uint8Array;
+  readonly signature: Uint8Array;
+} {
+  const response = membersOf(membersOf(credential as never)['response']);
+  const read = (name: string, max: number): Uint8Array => {
+    const text = response[name];
+    const bytes = typeof text === 'string' && text.length <= 2 * max ? tryDecodeBase64url(text) : undefined;
+    if (bytes !== undefined && bytes.length <= max) return bytes;
+    throw refuse(`a credential with response.${name}, at most ${max} bytes in base64url`, 'another');
+  };
+  return {
+    authenticatorData: read('authenticatorData', MAX_AUTHENTICATOR_DATA_BYTES),
+    clientData: read('clientDataJSON', MAX_CLIENT_DATA_BYTES),
+    signature: read('signature', MAX_DER_BYTES),
+  };
+}
+
+const MAX_DER_BYTES = 72;
+
+/** The passkeys by which a principal may answer. @param at - A timestamp of SPEC §2 */
+export function listPasskeys(state: VerifyState, principalId: string, at: string): Webauthn[] {
+  return findPasskeys(state, principalId, at).flatMap(({ key: { webauthn } }) => webauthn ?? []);
+}
+
+function findPasskeys({ keyring, clock }: VerifyState, principalId: string, at: string): RingKey[] {
+  const { hasAuthority } = keyring;
+  const rule = signingRuleOf({ type: 'approval', principalId }, { hasAuthority });
+  const instant = judgingInstant(clock, at);
+  return keyring.save().flatMap(({ key: { keyid, webauthn } }) => {
+    const known = webauthn === undefined ? undefined : keyring.find(keyid);
+    return known === undefined || findEntitlementProblem(known, rule, instant) !== undefined ? [] : [known];
+  });
+}
+
+function refuse(expected: string, found: string): NorthrootError {
+  return new NorthrootError(
+    'SIGNATURE_INVALID',
+    `expected ${printable(expected)}, found ${printable(found)}`,
+    { hint: 'ask again, and sign what is then shown' },
+  );
+}

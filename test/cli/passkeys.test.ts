@@ -1,0 +1,80 @@
+/** `northroot key` with a passkey, and `approve` and `reject` by one in two steps. */
+
+import { beforeAll, expect, it } from 'vitest';
+import { Authenticator, type AssertionOptions } from '../key/authenticator.js';
+import { expectError, expectOk, parse, Workshop } from './runner.js';
+
+const shop = new Workshop();
+const olga = new Authenticator();
+const L = 'l.jsonl';
+const BY_OLGA = ['--passkey', 'https://approve.example.com', '--principal', 'human:olga'];
+
+interface Asked {
+  readonly event: object;
+  readonly publicKey: { readonly challenge: string };
+}
+
+/** A call that is denied for want of an approval. */
+function ask(): string {
+  const call = ['--principal', 'agent:a1', '--tool', 'deploy', '--reserve', 'usd=5', '--params', 'p.json'];
+  const { stdout } = shop.run(['authorize', L, ...call, '--key', 'agent.pem']);
+  return parse<{ event_id: string }>(stdout).event_id;
+}
+
+/** The file that comes back of the page. */
+function sign(asked: Asked, options?: AssertionOptions): string {
+  const credential = olga.assert(asked.publicKey.challenge, options);
+  shop.write('signed.json', JSON.stringify({ event: asked.event, credential }));
+  return 'signed.json';
+}
+
+beforeAll(() => {
+  shop.write('p.json', '{}');
+  shop.write('olga.json', olga.register());
+  expectOk(shop.run(['init', L]));
+  expectOk(shop.run(['keygen', '--out', 'agent.pem']));
+  expectOk(shop.run(['key', 'add', L, 'agent.pem', '--role', 'event', '--for', 'agent:a1']));
+  expectOk(shop.run(['key', 'add', L, 'olga.json', '--role', 'event', '--for', 'human:olga']));
+  const rule = ['--approve-tool', 'deploy', '--approver', 'human:*'];
+  expectOk(shop.run(['grant', L, '--to', 'agent:a1', '--tool', '*', '--cap', 'usd=1000', ...rule]));
+});
+
+it('key show and key list show what the passkey is pinned to', () => {
+  const entry = parse<{ webauthn: object }>(expectOk(shop.run(['key', 'show', 'olga.json'])));
+  expect(entry.webauthn).toMatchObject({ rp_id: 'example.com', origins: ['https://approve.example.com'] });
+  expect(expectOk(shop.run(['key', 'list', L]))).toContain('passkey    of https://approve.example.com');
+});
+
+it('approve --passkey appends nothing, approve --assertion what was signed', () => {
+  const request = ask();
+  const before = shop.read(L);
+  const asked = parse<Asked>(expectOk(shop.run(['approve', L, request, ...BY_OLGA, '--limit', 'usd=4'])));
+  expect(asked.event).toMatchObject({ principal_id: 'human:olga', decision: 'approve' });
+  expectError(
+    shop.run(['approve', L, request, '--assertion', sign(asked, { flags: 1 })]),
+    1,
+    'SIGNATURE_INVALID',
+  );
+  expect(shop.read(L)).toBe(before);
+  expectOk(shop.run(['approve', L, request, '--assertion', sign(asked)]));
+  expect(shop.records(L).at(-1)).toMatchObject({ event: asked.event, signatures: [{}] });
+  expectOk(shop.run(['verify', L]));
+});
+
+it('reject likewise', () => {
+  const request = ask();
+  const asked = parse<Asked>(expectOk(shop.run(['reject', L, request, ...BY_OLGA])));
+  expectError(shop.run(['approve', L, request, '--assertion', sign(asked)]), 1, 'SIGNATURE_INVALID');
+  expectOk(shop.run(['reject', L, request, '--assertion', sign(asked)]));
+  expect(shop.records(L).at(-1)).toMatchObject({ event: { decision: 'reject' } });
+});
+
+it('misuse is told', () => {
+  const request = ask();
+  const elsewhere = ['--passkey', 'https://evil.example', '--principal', 'human:olga'];
+  expectError(shop.run(['approve', L, request, ...elsewhere]), 1, 'KEY_UNKNOWN');
+  expectError(shop.run(['approve', L, request, ...BY_OLGA, '--assertion', 'signed.json']), 2, 'USAGE');
+  expectError(shop.run(['approve', L, request, '--assertion', 'olga.json']), 2, 'USAGE');
+  expectError(shop.run(['approve', L, request, '--assertion', 'missing.json']), 2, 'FILE_NOT_FOUND');
+  expectError(shop.run(['key', 'add', L, 'olga.json', '--role', 'admin']), 1, 'SCHEMA');
+});
