@@ -7,6 +7,8 @@ import type { Account, Amount, Event, History, Line } from './history.js';
 
 export interface Invariant {
   readonly sentence: string;
+  /** Whether the ledger decides it, with what is said of it, and not what anybody was told or did. */
+  readonly isOfLedger?: true;
   /** What breaks it, in words; nothing where it holds. */
   readonly check: (history: History) => string[];
 }
@@ -57,6 +59,7 @@ export const INVARIANTS = {
   },
   'one-chain': {
     sentence: 'The lines are one chain: numbers without gaps, each over the hash of the line before.',
+    isOfLedger: true,
     check: ({ lines, hashes }) =>
       lines.flatMap(({ seq, prev }, at) => [
         ...(seq === at ? [] : [`line ${at} says ${seq}`]),
@@ -65,6 +68,7 @@ export const INVARIANTS = {
   },
   sound: {
     sentence: 'The verifier finds nothing invalid and no violation.',
+    isOfLedger: true,
     check: ({ report }) =>
       (report?.findings ?? [])
         .filter((finding) => finding.class === 'invalid' || finding.class === 'violation')
@@ -89,6 +93,7 @@ export const INVARIANTS = {
   },
   'one-action-a-request': {
     sentence: 'A request key is in one allowed action.',
+    isOfLedger: true,
     check: ({ lines }) =>
       repeated(
         actionsOf(lines).flatMap(({ event }) => event.authorization?.action?.request_key ?? []),
@@ -97,6 +102,7 @@ export const INVARIANTS = {
   },
   'done-once': {
     sentence: 'An action is begun once and executed once.',
+    isOfLedger: true,
     check: ({ lines }) => {
       const of = (type: string): string[] =>
         lines.flatMap(({ event }) => (event.event_type === type ? (event.auth_event_id?.b64 ?? []) : []));
@@ -122,6 +128,7 @@ export const INVARIANTS = {
   },
   'rate-held': {
     sentence: 'No minute has more executions than the rate allows.',
+    isOfLedger: true,
     check: ({ lines, grants }) => {
       const chains = chainsOf(lines);
       return grants.flatMap(({ grantId, perMinute = Infinity }) => {
@@ -171,6 +178,7 @@ export const INVARIANTS = {
   },
   'approval-once': {
     sentence: 'An approval serves one action.',
+    isOfLedger: true,
     check: ({ lines }) =>
       repeated(
         actionsOf(lines).flatMap(({ event }) =>
@@ -182,6 +190,7 @@ export const INVARIANTS = {
   'reserved-is-open': {
     sentence:
       'What is reserved is what is open, and what is used what was executed, for who decides and for who verifies.',
+    isOfLedger: true,
     check: ({ lines, live, reported }) => {
       const found = accounts(lines).at(-1);
       const differs = (name: string, said: typeof live): string[] =>
@@ -199,9 +208,16 @@ export const INVARIANTS = {
 export type InvariantName = keyof typeof INVARIANTS;
 
 /** What does not hold, by the name of the invariant. */
-export function findBroken(history: History): Partial<Record<InvariantName, string[]>> {
+export type Broken = Partial<Record<InvariantName, string[]>>;
+
+/** @param which - Default: all */
+export function findBroken(
+  history: History,
+  which: (invariant: Invariant) => boolean = () => true,
+): Broken {
   return Object.fromEntries(
-    Object.entries(INVARIANTS)
+    Object.entries<Invariant>(INVARIANTS)
+      .filter(([, invariant]) => which(invariant))
       .map(([name, { check }]) => [name, check(history)] as const)
       .filter(([, found]) => found.length > 0),
   );
@@ -215,9 +231,19 @@ function short(id: string): string {
   return idOf(id).slice(0, 6);
 }
 
-function placesOf(lines: readonly Line[]): Map<string, number> {
-  return new Map(lines.map(({ event }, at) => [event.event_id.b64, at]));
+/** Remembers what lines come to: many histories have the same. */
+function ofLines<T>(compute: (lines: readonly Line[]) => T): (lines: readonly Line[]) => T {
+  const known = new WeakMap<readonly Line[], { readonly value: T }>();
+  return (lines) => {
+    const found = known.get(lines) ?? { value: compute(lines) };
+    known.set(lines, found);
+    return found.value;
+  };
 }
+
+const placesOf = ofLines(
+  (lines): ReadonlyMap<string, number> => new Map(lines.map(({ event }, at) => [event.event_id.b64, at])),
+);
 
 function isAction(event: Event): boolean {
   return (
@@ -231,11 +257,11 @@ function actionsOf(lines: readonly Line[]): Line[] {
   return lines.filter(({ event }) => isAction(event));
 }
 
-function releasesOf(lines: readonly Line[]): string[] {
-  return lines.flatMap(({ event }) =>
+const releasesOf = ofLines((lines): string[] =>
+  lines.flatMap(({ event }) =>
     event.error_code === ABANDONED ? (event.auth_event_id?.b64 ?? []) : [],
-  );
-}
+  ),
+);
 
 function runsUnder(runs: History['runs'], lines: readonly Line[], grantId: string): History['runs'] {
   const chains = chainsOf(lines);
@@ -247,7 +273,7 @@ function runsUnder(runs: History['runs'], lines: readonly Line[], grantId: strin
 /** Of each authorization, by its id: the grants that it is under, itself included if it is one. */
 type Chains = ReadonlyMap<string, readonly string[]>;
 
-function chainsOf(lines: readonly Line[]): Chains {
+const chainsOf = ofLines((lines): Chains => {
   const chains = new Map<string, readonly string[]>();
   for (const { event } of lines) {
     const { event_id: own, authorization } = event;
@@ -256,7 +282,7 @@ function chainsOf(lines: readonly Line[]): Chains {
     chains.set(own.b64, authorization.kind === 'grant' ? [own.b64, ...above] : above);
   }
   return chains;
-}
+});
 
 /** The grants that an event is under: an authorization's own, or those of what it executes or starts. */
 function chainOf(chains: Chains, event: Event): readonly string[] {
@@ -267,7 +293,7 @@ function isUnder(chains: Chains, event: Event, grantId: string): boolean {
   return chainOf(chains, event).includes(idOf(grantId));
 }
 
-function actsUnderStops(lines: readonly Line[]): string[] {
+const actsUnderStops = ofLines((lines): string[] => {
   const chains = chainsOf(lines);
   /** What is withdrawn, and how. */
   const withdrawn = new Map<string, { readonly effect: string; readonly inFlight: string }>();
@@ -300,7 +326,7 @@ function actsUnderStops(lines: readonly Line[]): string[] {
     if (met.has(of?.b64 ?? '')) return [`line ${at} begins what a stop met`];
     return above.some((each) => each.inFlight === 'stop') ? [`line ${at} begins under a stop`] : [];
   });
-}
+});
 
 /** Whoever asks after a stop is acknowledged hears of nothing new until it ends. */
 function lateAnswers(lines: readonly Line[], answers: History['answers'], stops: History['stops']): string[] {
@@ -335,7 +361,7 @@ function callsOf(amounts: readonly Amount[] | undefined): number | undefined {
 const NOTHING: Account = { used: 0, reserved: 0 };
 
 /** Calls used and reserved under each grant, by its id, after each line. */
-function accounts(lines: readonly Line[]): ReadonlyMap<string, Account>[] {
+const accounts = ofLines((lines): readonly ReadonlyMap<string, Account>[] => {
   const chains = chainsOf(lines);
   const open = new Map<string, number>();
   let now: ReadonlyMap<string, Account> = new Map();
@@ -362,7 +388,7 @@ function accounts(lines: readonly Line[]): ReadonlyMap<string, Account>[] {
     }
     return now;
   });
-}
+});
 
 function repeated(values: readonly string[], what: string): string[] {
   const seen = new Set<string>();
