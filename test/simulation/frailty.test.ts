@@ -1,7 +1,7 @@
 /** What is made wrong at the doors of writers and gates is found within few seeds, and a seed is repeated exactly. */
 
 import { expect, it } from 'vitest';
-import { findBroken, type InvariantName } from './invariants.js';
+import { findBroken, type InvariantName } from '../invariants.js';
 import { type Frailty, type Scenario, simulate } from './world.js';
 
 const SEEDS = 60;

@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { findBroken } from './invariants.js';
+import { findBroken } from '../invariants.js';
 import { simulate } from './world.js';
 
 const ONE = process.env['SIM_SEED'];

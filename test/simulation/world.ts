@@ -4,7 +4,6 @@
  */
 
 import { NorthrootError } from '../../src/base/error.js';
-import { formatQuantity } from '../../src/base/value/quantity.js';
 import { Gate, type GateDecision } from '../../src/gate/gate.js';
 import { LiveLedger, type LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
 import { draftGrant } from '../../src/log/policy/draft-grant.js';
@@ -13,7 +12,7 @@ import { hashToBase64url, leafHash } from '../../src/format/tree/compact-range.j
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
 import { createSigner } from '../../src/format/signature/signer.js';
 import { ed25519Key } from '../key/key-samples.js';
-import { type Account, type Asked, emptyHistory, type History, type Line } from './history.js';
+import { accountsOf, type Asked, emptyHistory, type History, type Line } from '../history.js';
 import { type Files, fileSystemOf } from './memory-files.js';
 import { Chance, Life, Scheduler } from './scheduler.js';
 import { type NetworkFaults, NO_FAULTS, SimServer, SimStore, type Weakness } from './sim-store.js';
@@ -91,6 +90,7 @@ class World {
   #isRolledBack = false;
   readonly #asked: { readonly life: Life; readonly asked: Asked }[] = [];
   #unique = 0;
+  #grantId = '';
 
   constructor({ seed, frailty, mode, faults }: Scenario) {
     this.#chance = new Chance(seed);
@@ -165,7 +165,8 @@ class World {
       approvals: [{ tools: ['pay'], approvers: ['human:*'] }],
     });
     const { eventId: grantId } = await live.append({ event: draft });
-    Object.assign(this.#history, { bounds: { ...bounds, grantId } });
+    Object.assign(this.#history, { grants: [{ ...bounds, grantId }] });
+    this.#grantId = grantId;
     this.#note(`bounds ${JSON.stringify(bounds)}`);
     for (const machine of this.#machines) if (machine !== owner) await this.#open(machine);
     this.#setupSize = this.#server.memory.size;
@@ -471,7 +472,7 @@ class World {
 
   /** @returns Whether the grant is stopped now, as far as is known */
   async #stopOrResume(machine: Machine, live: LiveLedger, isStopped: boolean): Promise<boolean> {
-    const { grantId } = this.#history.bounds;
+    const grantId = this.#grantId;
     const effect = isStopped ? 'resume' : 'suspend';
     const asking = isStopped
       ? live.resume(grantId, { reason: 'DONE' })
@@ -482,7 +483,7 @@ class World {
         if (life.isDead) return;
         this.#note(`owner: ${effect} at ${seq}`);
         this.#acknowledge(machine.name, eventId, seq);
-        this.#history.stops.push({ ms: this.#scheduler.ms, eventId, effect });
+        this.#history.stops.push({ ms: this.#scheduler.ms, eventId, grantId, effect });
       },
       () => undefined,
     );
@@ -588,7 +589,7 @@ class World {
     if (machine !== undefined) {
       const heard = await this.#hear(machine, 'budget', machine.program.gate.ledger.budget(), 60_000);
       const [budget] = 'value' in heard ? heard.value : [];
-      this.#history.live = budget && accountOf(budget.balances);
+      this.#history.live = budget && accountsOf(this.#grantId, budget.balances);
     }
     const isOpen = (): boolean => this.#asked.some(({ life, asked }) => !life.isDead && asked.settled === 0);
     for (let count = 0; count < 100 && isOpen(); count += 1) await this.#sleep(500);
@@ -602,18 +603,9 @@ class World {
     history.hashes = texts.map((text) => hashToBase64url(leafHash(Buffer.from(text))));
     const report = await verifyChunks(bytes);
     history.report = report;
-    const grant = report.grants.find(({ event_id: id }) => id === history.bounds.grantId);
-    history.reported =
-      grant && accountOf(grant.meters.map((each) => ({ ...each, reserved: each.reserved, used: each.used })));
+    const grant = report.grants.find(({ event_id: id }) => id === this.#grantId);
+    history.reported = grant && accountsOf(this.#grantId, grant.meters);
   }
-}
-
-function accountOf(
-  balances: readonly { readonly unit: string; readonly used: unknown; readonly reserved: unknown }[],
-): Account | undefined {
-  const found = balances.find(({ unit }) => unit === 'calls');
-  const toNumber = (quantity: unknown): number => Number(formatQuantity(quantity as never));
-  return found && { used: toNumber(found.used), reserved: toNumber(found.reserved) };
 }
 
 function frailtyOfStore(frailty: Frailty | undefined): frailty is Weakness {

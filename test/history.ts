@@ -1,6 +1,7 @@
 /** What everybody was told, and what was done, in the order of time: what the invariants are held against. */
 
-import type { Report } from '../../src/rules/report/report.js';
+import { formatQuantity } from '../src/base/value/quantity.js';
+import type { Report } from '../src/rules/report/report.js';
 
 /** A record that somebody was told is in the ledger. */
 export interface Acknowledged {
@@ -44,10 +45,11 @@ export interface Asked {
   settled: number;
 }
 
-/** A grant that was stopped, and when that was acknowledged. */
+/** A revocation of a grant, and when that was acknowledged. */
 export interface Stop {
   readonly ms: number;
   readonly eventId: string;
+  readonly grantId: string;
   readonly effect: 'suspend' | 'revoke' | 'resume';
 }
 
@@ -66,6 +68,7 @@ export interface Event {
   readonly outcome?: string;
   readonly error_code?: string;
   readonly effect?: string;
+  readonly in_flight?: string;
   readonly auth_event_id?: { readonly b64: string };
   readonly grant_event_id?: { readonly b64: string };
   readonly prev_event_id?: { readonly b64: string };
@@ -99,30 +102,44 @@ export interface History {
   readonly told: Set<string>;
   /** What failed in a way that nothing explains. */
   readonly surprises: string[];
-  /** The bounds of the grant. */
-  readonly bounds: Bounds;
+  /** The bounds of the grants. */
+  readonly grants: readonly Bounds[];
   /** The last lines, and what the verifier says of them. */
   lines: readonly Line[];
   /** The leaf hash of each, base64url. */
   hashes: readonly string[];
   report: Pick<Report, 'findings'> | undefined;
-  /** What the last gate says is left, with open starts as reserved: `undefined` where none could be asked. */
-  live: Account | undefined;
-  /** What the report says of the same grant. */
-  reported: Account | undefined;
+  /** What who decides says of each grant, with open starts as reserved: `undefined` where nobody could be asked. */
+  live: Accounts | undefined;
+  /** What the report says of them. */
+  reported: Accounts | undefined;
 }
 
+/** Of a grant, each for it and all below it; absent: unbounded. */
 export interface Bounds {
   readonly grantId: string;
-  readonly calls: number;
-  readonly concurrency: number;
-  readonly perMinute: number;
+  readonly calls?: number;
+  readonly concurrency?: number;
+  readonly perMinute?: number;
 }
+
+/** By the grant's id, as in {@link Bounds}. */
+export type Accounts = ReadonlyMap<string, Account>;
 
 /** Of calls. */
 export interface Account {
   readonly used: number;
   readonly reserved: number;
+}
+
+/** The account of calls of one grant, as a budget or a report gives it. */
+export function accountsOf(
+  grantId: string,
+  balances: readonly { readonly unit: string; readonly used: unknown; readonly reserved: unknown }[],
+): Accounts {
+  const found = balances.find(({ unit }) => unit === 'calls');
+  const toNumber = (quantity: unknown): number => Number(formatQuantity(quantity as never));
+  return new Map(found && [[grantId, { used: toNumber(found.used), reserved: toNumber(found.reserved) }]]);
 }
 
 export function emptyHistory(): History {
@@ -134,7 +151,7 @@ export function emptyHistory(): History {
     stops: [],
     told: new Set(),
     surprises: [],
-    bounds: { grantId: '', calls: 0, concurrency: 0, perMinute: 0 },
+    grants: [],
     lines: [],
     hashes: [],
     report: undefined,

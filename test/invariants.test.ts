@@ -2,6 +2,7 @@
 
 import { expect, it } from 'vitest';
 import {
+  type Accounts,
   type Acknowledged,
   type Answer,
   emptyHistory,
@@ -12,6 +13,7 @@ import {
 import { findBroken, type InvariantName, INVARIANTS } from './invariants.js';
 
 const at = (second: number): string => `2026-01-01T12:00:${String(second).padStart(2, '0')}Z`;
+const account = (used: number, reserved: number): Accounts => new Map([['grant', { used, reserved }]]);
 const id = (name: string): { b64: string } => ({ b64: name });
 const calls = (v: number): Event['meter_used'] => [{ unit: 'calls', amount: { t: 'int', v: String(v) } }];
 
@@ -24,6 +26,7 @@ function action(name: string, request: string, more: object = {}): Event {
     decision: 'allow',
     authorization: {
       kind: 'action',
+      grant_event_id: id('grant'),
       action: { request_key: request, meter_reservation: calls(1) ?? [], ...more },
     },
   });
@@ -42,7 +45,12 @@ function execution(name: string, of: string, began: string | undefined, second =
   });
 }
 
-const stop = (name: string, effect: string): Event => event(name, 'revocation', { effect });
+const stop = (name: string, effect: string): Event =>
+  event(name, 'revocation', {
+    effect,
+    grant_event_id: id('grant'),
+    ...(effect === 'resume' ? {} : { in_flight: 'stop' }),
+  });
 
 function acknowledged(eventId: string, more: Partial<Acknowledged> = {}): Acknowledged {
   return { ms: 1, by: 'gate1', eventId, isStored: true, ...more };
@@ -56,7 +64,7 @@ function answer(ref: string, authorization: string, more: Partial<Answer> = {}):
 /** Two calls, one after the other, and a third that is open. */
 const SOUND: readonly Event[] = [
   event('g', 'genesis'),
-  event('grant', 'authorization'),
+  event('grant', 'authorization', { decision: 'allow', authorization: { kind: 'grant' } }),
   action('a', 'ka', { approval_event_ids: [id('yes')] }),
   start('sa', 'a'),
   execution('xa', 'a', 'sa'),
@@ -78,7 +86,7 @@ function history(events: readonly Event[] = SOUND, more: Partial<History> = {}):
     ...emptyHistory(),
     lines,
     hashes: lines.map(({ seq }) => `h${seq}`),
-    bounds: { grantId: 'grant', calls: 3, concurrency: 1, perMinute: 2 },
+    grants: [{ grantId: 'grant', calls: 3, concurrency: 1, perMinute: 2 }],
     acknowledged: [
       acknowledged('a'),
       acknowledged('xa', { seq: 4, isInOrder: true }),
@@ -88,8 +96,8 @@ function history(events: readonly Event[] = SOUND, more: Partial<History> = {}):
     runs: [{ ref: 'ka', authorization: 'a', begunMs: 1, endedMs: 2 }],
     asked: [{ by: 'gate1', what: 'decide', settled: 1 }],
     report: { findings: [] },
-    live: { used: 2, reserved: 1 },
-    reported: { used: 2, reserved: 1 },
+    live: account(2, 1),
+    reported: account(2, 1),
     ...more,
   };
 }
@@ -150,17 +158,22 @@ const BROKEN: Record<InvariantName, readonly History[]> = {
   'nothing-after-stop': [
     history(without('go')),
     history(without('go').filter((each) => !['b', 'sb', 'xb'].includes(each.event_id.b64))),
+    // What waited when it was stopped begins when the stop is over.
+    history([
+      ...SOUND.slice(0, 2),
+      action('w', 'kw'),
+      stop('stop', 'suspend'),
+      stop('go', 'resume'),
+      start('sw', 'w'),
+    ]),
     // The stop is not where it was acknowledged.
     history([...without('go').filter(({ event_id: of }) => of.b64 !== 'stop')], {
       answers: [answer('kb', 'b')],
-      stops: [{ ms: 1, eventId: 'grant', effect: 'suspend' }],
+      stops: [{ ms: 1, eventId: 'grant', grantId: 'grant', effect: 'suspend' }],
     }),
   ],
   'approval-once': [history([...SOUND, action('d', 'kd', { approval_event_ids: [id('yes')] })])],
-  'reserved-is-open': [
-    history(SOUND, { live: { used: 2, reserved: 0 } }),
-    history(SOUND, { reported: { used: 3, reserved: 1 } }),
-  ],
+  'reserved-is-open': [history(SOUND, { live: account(2, 0) }), history(SOUND, { reported: account(3, 1) })],
 };
 
 it('all hold of a sound history', () => {
