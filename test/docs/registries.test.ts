@@ -52,6 +52,15 @@ describe('docs/spec/registries.md', () => {
     expect(readText(path)).toContain(`'${name}'`);
   });
 
+  it.each([
+    ['x.northroot.start', 'src/rules/verify/starts.ts'],
+    ['x.northroot.anchor', 'src/log/fleet/anchor.ts'],
+    ['x.northroot.late_report', 'src/gate/late-report.ts'],
+  ])('lists the extension %s', (type, path) => {
+    expect(document).toContain(`\`${type}\``);
+    expect(readText(path)).toContain(`'${type}'`);
+  });
+
   it('leads to the tables of the others', () => {
     const codes = tablesOf(readText('docs/spec/verification.md'), 'Not checked')
       .flat()
