@@ -117,16 +117,16 @@ export function parseCddl(text: string): Rules {
   return rules;
 }
 
+const patterns = new Map<string, RegExp>();
+
+function patternOf(source: string): RegExp {
+  const known = patterns.get(source) ?? new RegExp(`^(?:${source})$`, 'u');
+  patterns.set(source, known);
+  return known;
+}
+
 /** Whether a JSON value is what the rule says. */
 export function matches(rules: Rules, rule: string, value: unknown): boolean {
-  const patterns = new Map<string, RegExp>();
-
-  function patternOf(source: string): RegExp {
-    const known = patterns.get(source) ?? new RegExp(`^(?:${source})$`, 'u');
-    patterns.set(source, known);
-    return known;
-  }
-
   function named(name: string): Type {
     const found = rules.get(name);
     if (found === undefined) throw new Error(`no rule ${name}`);
