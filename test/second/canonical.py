@@ -328,7 +328,7 @@ class _Reader:
                     faults.append(('NOT_CANONICAL', at))
                 units.append((chr(code), at))
             else:
-                raise Fault('NOT_JSON', self.i, path)
+                raise Fault('NOT_JSON', at, path)
         return _join(units, faults), faults
 
 

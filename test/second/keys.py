@@ -119,11 +119,21 @@ def verifies(kind, key, message, signature):
         return False
 
 
+def keyid(kind, raw):
+    if kind == 'ed25519':
+        text = '{"crv":"Ed25519","kty":"OKP","x":"%s"}' % b64url(raw)
+    elif kind == 'p256':
+        text = '{"crv":"P-256","kty":"EC","x":"%s","y":"%s"}' % (b64url(raw[1:33]), b64url(raw[33:]))
+    else:
+        text = kind + ':' + b64url(raw)
+    return b64url(sha(text.encode()))
+
+
 class Key:
     def __init__(self, entry, seq=None, adders=()):
         self.id, self.roles, self.principals = entry['keyid'], set(entry['roles']), entry['principals']
         self.kind, _, text = entry['public_key'].partition(':')
-        self.bytes, self.text, self.name = from_b64url(text), entry['public_key'], entry.get('name')
+        self.bytes, self.name = from_b64url(text), entry.get('name')
         self.since = instant(entry['valid_from']) if 'valid_from' in entry else None
         self.until = instant(entry['valid_until']) if 'valid_until' in entry else None
         self.adders, self.pinned, self.revoked, self.revoked_seq = adders, False, None, seq
@@ -133,15 +143,9 @@ class Key:
         raw = self.bytes
         if raw is None or len(raw) != SIZES[self.kind]:
             return 'public_key'
-        if self.kind == 'ed25519':
-            thumb = '{"crv":"Ed25519","kty":"OKP","x":"%s"}' % b64url(raw)
-        elif self.kind == 'p256':
-            thumb = '{"crv":"P-256","kty":"EC","x":"%s","y":"%s"}' % (b64url(raw[1:33]), b64url(raw[33:]))
-        else:
-            thumb = self.text
         if self.kind == 'ed25519' and not accepts_ed25519(raw) or self.kind == 'p256' and _p256(raw) is None:
             return 'public_key'
-        return None if b64url(sha(thumb.encode())) == self.id else 'keyid'
+        return None if keyid(self.kind, raw) == self.id else 'keyid'
 
     def covers(self, principal):
         return any(matches(pattern, principal) for pattern in self.principals)

@@ -55,8 +55,8 @@ class Account:
 class Period:
     """A withdrawal of a grant: from where, whether it stops from where, until where."""
 
-    def __init__(self, since, is_final, stop, by_authority):
-        self.since, self.is_final, self.stop, self.by_authority, self.end = since, is_final, stop, by_authority, None
+    def __init__(self, rec, is_final, stop, by_authority):
+        self.rec, self.since, self.is_final, self.stop, self.by_authority, self.end = rec, rec.index, is_final, stop, by_authority, None
 
 
 class Grant:
@@ -218,7 +218,7 @@ class Rules:
                 self.find('RESOURCE_NOT_GRANTED', rec, here + '/bounds/resources')
             if any(above.withdrawn() or above.slice and self.slices[above.slice].settled for above in grant.parent.chain):
                 self.find('GRANT_REVOKED', rec, here + '/grant_event_id')
-        self.needs_authority = True
+        self.needs_authority |= not self.authority
         self.imported |= any(above.imported for above in grant.chain)
         self.grants[grant.id] = grant
         if grant.slice:
@@ -322,7 +322,7 @@ class Rules:
                 self.find('REQUEST_REPEATED', rec, here + '/request_key')
             else:
                 self.requests[key] = rec
-        self.needs_authority |= 'grant_event_id' not in rec.event['authorization']
+        self.needs_authority |= not self.authority and 'grant_event_id' not in rec.event['authorization']
         self.imported |= self._is_imported(action)
         self.actions[action.id] = action
 
@@ -615,17 +615,17 @@ class Rules:
             self.find('APPROVAL_MISSING', rec, '/event/auth_event_id')
         is_settling = own and own.action['tool_name'] == SLICE and not is_release
         if not is_release and any(
-                not is_settling and self._is_stopped(grant, own, target, start)
+                not is_settling and self._is_stopped(grant, target, start)
                 or grant.slice and self.slices[grant.slice].settled for grant in chain):
             self.find('GRANT_REVOKED', rec, '/event/auth_event_id')
         self.imported |= self._is_imported(target) if isinstance(target, Action) else any(
             grant.imported for grant in chain)
 
-    def _is_stopped(self, grant, own, target, start):
-        if own:
-            return any(period.stop is not None and (period.end is None or own.rec.index < period.end)
+    def _is_stopped(self, grant, target, start):
+        if isinstance(target, Action):
+            return any(period.stop is not None and (period.end is None or target.rec.index < period.end)
                        and not (start and start.rec.index < period.stop) for period in grant.periods)
-        period = grant.withdrawn() if isinstance(target, Grant) else None
+        period = grant.withdrawn()
         return bool(period) and not (start and start.rec.index < period.since)
 
     def _close(self, start):
@@ -644,7 +644,7 @@ class Rules:
                 self.find('EXECUTION_NOT_FOUND', rec, '/event/execution_event_id')
             elif grant and grant not in claim.under:
                 self.find('EXECUTION_NOT_UNDER_GRANT', rec, '/event/execution_event_id')
-        self.needs_authority |= is_credit
+        self.needs_authority |= not self.authority and is_credit
         if not grant:
             return
         chain = grant.chain
@@ -683,12 +683,12 @@ class Rules:
             text = digest_text(event['request_event_id'])
             claim = self.ids.get(text)
             if claim is None:
-                self.find('AUTH_NOT_FOUND', rec, '/event/request_event_id', text)
+                self.find('AUTH_NOT_FOUND', rec, '/event/request_event_id', 'request ' + text)
             elif claim.type != 'authorization' or not claim.ok:
-                self.find('AUTH_NOT_AN_AUTHORIZATION', rec, '/event/request_event_id', text)
+                self.find('AUTH_NOT_AN_AUTHORIZATION', rec, '/event/request_event_id', 'request ' + text)
         approval = self.approvals[rec.id] = Approval(rec, grant, rec.counting)
         approval.counts = not rec.own_invalid and not rec.is_overdue
-        self.needs_authority = True
+        self.needs_authority |= not self.authority
         if event['decision'] == 'reject' and approval.counts:
             for other in self.approvals.values():
                 if other.used_by is None and other.principal == approval.principal and other.grant is grant and all(
@@ -697,12 +697,12 @@ class Rules:
 
     def _revocation(self, rec, event):
         grant = self._grant_link(rec, event['grant_event_id'], '/event/grant_event_id')
-        self.needs_authority = True
+        self.needs_authority |= not self.authority
         if rec.own_invalid or rec.is_overdue:
             return
-        self.withdrawals.append(rec)
         if not grant:
             return
+        self.withdrawals.append(rec)
         period, effect, is_stop = grant.withdrawn(), event['effect'], event.get('in_flight') == 'stop'
         by_authority = any('authority' in key.roles for key in rec.counting)
         if effect == 'resume':
@@ -712,7 +712,7 @@ class Rules:
                     grant.imported = True
         elif not period:
             stop = rec.index if is_stop else None
-            grant.periods.append(Period(rec.index, effect == 'revoke', stop, by_authority))
+            grant.periods.append(Period(rec, effect == 'revoke', stop, by_authority))
         else:
             period.is_final |= effect == 'revoke'
             period.by_authority |= by_authority

@@ -4,8 +4,11 @@ import json
 import os
 import re
 import sys
-from keys import Key, Note, Tree, b64url, from_b64, from_b64url, key_id, parse_note, sha
+import time
+import traceback
+from keys import NAME, Key, Tree, b64url, from_b64, from_b64url, key_id, keyid, parse_note, sha, verifies
 from canonical import canonical, pointer, read
+from report import covers, needing_cover, report
 from rules import Rules
 from shape import KNOWN, check, check_event, check_record, digest_text, holds, instant, is_digest
 
@@ -23,7 +26,6 @@ ROLES = {
     'attestation': ('checkpoint', 'event'), 'key': ('admin',),
 }
 SEGMENT = re.compile(r'[0-9]{20}\.jsonl\Z')
-EXITS = {'ok': 0, 'invalid': 1, 'undecided': 2, 'violation': 3}
 
 
 class Refused(Exception):
@@ -38,12 +40,19 @@ class Record:
         self.invalid = self.own_invalid = self.violation = False
         self.counting, self.under = [], []
 
+    @property
+    def place(self):
+        return self.index if self.seq is None else self.seq
+
+    def verdict(self):
+        return 'invalid' if self.invalid else 'violation' if self.violation else 'denied' if self.denied else 'ok'
+
 
 class Checkpoint:
     def __init__(self, note, rec, path=None):
         self.note, self.rec, self.path, self.size = note, rec, path, note.size
         self.right, self.seals, self.is_dated = True, False, False
-        self.log_keys, self.pinned, self.names, self.by_policy = {}, set(), set(), set()
+        self.log_keys, self.pinned, self.names, self.by_policy, self.signed = {}, set(), set(), set(), {}
 
 
 class Trust:
@@ -73,7 +82,7 @@ class Trust:
             key = Key(entry)
             fault = key.fault() or ('keyid' if any(key.id == other.id for other in self.keys) else None)
             if not fault and 'witness' in key.roles:
-                fault = 'public_key' if key.kind == 'p256' else None if key.name and _is_name(key.name) else 'name'
+                fault = 'public_key' if key.kind == 'p256' else None if key.name and NAME.match(key.name) else 'name'
             if fault:
                 raise Refused(f'the policy is malformed at /keys/{index}/{fault}')
             key.pinned = True
@@ -125,12 +134,9 @@ def _once(pairs):
     return dict(pairs)
 
 
-def _is_name(name):
-    return re.match('[^\\s+\x00-\x1f\x7f-\x9f\ufeff]+\\Z', name) is not None
-
-
 class Verifier(Rules):
-    def __init__(self, trust=None, held=(), parents=(), predecessor=None, now=None):
+    def __init__(self, trust=None, held=(), parents=(), predecessor=None, now=None, keeps_roots=False):
+        self.keeps_roots, self.is_at_end = keeps_roots, False
         self.trust, self.held, self.predecessor, self.now = trust or Trust(), held, predecessor, now
         self.parents = {parent.ledger_id: parent for parent in parents}
         self.findings, self.folds = [], {}
@@ -144,6 +150,7 @@ class Verifier(Rules):
         self.points, self.by_event, self.covered_by = [], {}, []
         self.sealed = self.last_seal = None
         self.signature_counts = {'valid': 0, 'invalid': 0, 'unverified': 0, 'missing': 0}
+        self.relation = 'other-ledger'
         self.signers, self.unknown_lines, self.point_count = {}, 0, 0
         # Sizes at which roots are asked for at the end.
         self.asked = {note.size for _, note in held}
@@ -182,20 +189,12 @@ class Verifier(Rules):
         if cause is not None and len(self.folds) < 4096 and len(cause.encode('utf-16-be')) <= 512:
             self.folds[key] = finding
 
-    is_at_end = False
-
     # Lines
 
-    def run(self, path):
-        if os.path.isdir(path):
-            names = sorted(name for name in os.listdir(path) if SEGMENT.match(name))
-            files = [(os.path.join(path, name), int(name[:20])) for name in names]
-        else:
-            files = [(path, None)]
-        self.end = [path, 1, 0, 0]
-        for file, first in files:
-            with open(file, 'rb') as stream:
-                self.file(file, stream.read(), first)
+    def run(self, name, files):
+        self.path, self.end = name, [name, 1, 0, 0]
+        for file, data, first in files:
+            self.file(file, data, first)
         self.finish()
         return self
 
@@ -224,7 +223,7 @@ class Verifier(Rules):
         leaf = sha(b'\0', line)
         self.tree.add(leaf)
         self.prev, self.count = leaf, self.count + 1
-        if self.count in self.asked or self.predecessor_sizes(self.count):
+        if self.keeps_roots or self.count in self.asked:
             self.roots[self.count] = self.tree.root()
         self.other = self.expected + 1 if rec.seq == self.expected else self.other + 1
         self.expected = rec.seq + 1 if rec.seq is not None else self.expected + 1
@@ -240,11 +239,6 @@ class Verifier(Rules):
         for waiting in self.pending.pop(rec.id, ()):
             code = 'AUTH_AFTER_EXECUTION' if kind == 'authorization' else 'AUTH_NOT_AN_AUTHORIZATION'
             self.find(code, waiting, '/event/auth_event_id', rec.id)
-
-    def predecessor_sizes(self, _):
-        return True if self.keeps_roots else False
-
-    keeps_roots = False
 
     def overdue(self, rec):
         most = self.trust.require.get('checkpoint_max_records')
@@ -375,6 +369,7 @@ class Verifier(Rules):
         demanded = self.trust.require.get('event_signatures')
         if rec.is_bare:
             if demanded == 'required':
+                self.signature_counts['missing'] += 1
                 self.find('SIGNATURE_MISSING', rec, '', '')
             return
         is_required = (demanded or (self.genesis or {}).get('signing', {}).get('events')) == 'required'
@@ -401,17 +396,17 @@ class Verifier(Rules):
                 self.signature_counts['unverified'] += 1
                 continue
             raw = from_b64url(one['sig'])
-            if raw is None or key.kind == 'ml-dsa-44' or not key_verifies(key, message, raw):
+            if raw is None or key.kind == 'ml-dsa-44' or not verifies(key.kind, key.bytes, message, raw):
                 self.find('SIGNATURE_INVALID', rec, place)
                 self.signature_counts['invalid'] += 1
                 continue
-            valid.append(key)
             fault = self.entitlement(rec, event, key) if rec.ok else None
             if fault:
                 results.append((fault, place, None))
                 self.signature_counts['invalid'] += 1
             else:
                 self.signature_counts['valid'] += 1
+                valid.append(key)
                 rec.signed = True
                 if rec.ok and key not in rec.counting:
                     rec.counting.append(key)
@@ -537,6 +532,8 @@ class Verifier(Rules):
     def step_attestation(self, rec, event):
         _, point = named = self.by_event.get(digest_text(event['checkpoint_event_id']), (None, None))
         if named == (None, None):
+            note = parse_note(event['note'])
+            self.unknown_lines += len(note.lines) if note else 0
             self.find('CHECKPOINT_MISSING', rec, '/event/checkpoint_event_id')
             return
         note = parse_note(event['note'])
@@ -605,7 +602,8 @@ class Verifier(Rules):
                 note.holds(one[2], one[3], name, signature, one[1])] if is_right]
             if not right:
                 first.append(('CHECKPOINT_SIGNATURE_INVALID', found[0][:1] + found[0][3:4]))
-            for (side, type_, _, raw, key), time in right:
+            for one, time in right:
+                side, type_, _, raw, key = one
                 me = (side, raw)
                 is_log = side == 'log'
                 by_policy = (name, type_, raw) in (trust.logs if is_log else trust.witnesses)
@@ -621,6 +619,7 @@ class Verifier(Rules):
                     log_counts = True
                     if key and 'checkpoint' in key.roles and (mode == 'held' or key.is_valid_at(at)):
                         point.log_keys[key.id] = key
+                        point.signed[key.id, name, 'log', False] = True
                         if key.pinned:
                             point.pinned.add(key.id)
                     if by_policy:
@@ -628,10 +627,11 @@ class Verifier(Rules):
                 elif time and raw not in trust.log_bytes:
                     if key and key.pinned:
                         point.names.add(name)
+                    point.signed[keyid(one[2], raw), name, 'witness', not by_policy and not key.pinned] = True
                     if by_policy:
                         point.by_policy.add(trust.witnesses[(name, type_, raw)])
         place = '/event/note' if mode != 'held' else None
-        where = rec if mode != 'held' else [point.path, 1, 0, point.first_line]
+        where = rec if mode != 'held' else [point.path, 1, 0, 0]
         for code, me in [*first, *later]:
             if (code, me) in seen:
                 continue
@@ -685,10 +685,9 @@ class Verifier(Rules):
 
     def hold(self, path, note):
         point = Checkpoint(note, None, path)
-        point.first_line = len(note.origin.encode())
         is_ours = self.origin is None or note.origin == self.origin
         self.note_signatures(None, point, note, None, 'held')
-        where = [path, 1, 0, point.first_line]
+        where = [path, 1, 0, 0]
         root = self.roots.get(note.size) if note.size else sha()
         point.relation = 'other-origin' if not is_ours else 'truncated' if note.size > self.count else \
             'forked' if root != note.root else 'extends'
@@ -700,15 +699,10 @@ class Verifier(Rules):
         self.points.append(point)
 
     def uncovered(self):
-        cover = max((point.size for point in self.points if point.seals), default=0)
-        sealing = {point.rec for point in self.points if point.seals}
-        first = {}
-        for rec in self.recs:
-            if not rec.counting or any(key.revoked is None for key in rec.counting) or rec.index < cover or rec in sealing:
-                continue
-            if rec.invalid or rec.type == 'key' and rec.event['action'] == 'revoke':
-                continue
-            first.setdefault(frozenset(key.id for key in rec.counting), []).append(rec)
+        cover, first = covers(self)[1], {}
+        for rec in needing_cover(self):
+            if rec.index >= cover and not rec.invalid:
+                first.setdefault(frozenset(key.id for key in rec.counting), []).append(rec)
         for ids, recs in first.items():
             for rec in recs:
                 self.find('KEY_NOT_VALID_HERE', rec, '/signatures/0', 'signers ' + ' '.join(sorted(ids)))
@@ -759,137 +753,44 @@ class Verifier(Rules):
             code, place = 'TRUNCATED', 'tree_size'
         elif b64url(other.roots.get(stated['tree_size'], sha())) != stated['root']['b64']:
             code, place = 'FORKED', 'root'
+        self.relation = {None: 'continues', 'LEDGER_MISMATCH': 'other-ledger'}.get(code) or code.lower()
         if code:
             self.find(code, self.recs[0], '/event/continues/' + place)
 
-    # The report
 
-    def report(self):
-        verdicts = {'ok': 0, 'denied': 0, 'violation': 0, 'invalid': 0}
-        for rec in self.recs:
-            verdicts['invalid' if rec.invalid else 'violation' if rec.violation else 'denied' if rec.denied else 'ok'] += 1
-        classes = {finding['class'] for finding in self.findings}
-        verdict = 'invalid' if 'invalid' in classes else 'violation' if 'violation' in classes else \
-            'ok' if self.count else 'undecided'
-        mode = 'policy' if self.trust.is_given else 'self-declared' if self.keys else 'none'
-        seals = [point for point in self.points if point.seals and point.rec]
-        best = max(seals, key=lambda point: point.size) if seals else None
-        return {
-            'verdict': verdict, 'exit_status': EXITS[verdict],
-            'ledger': {
-                'origin': self.origin, 'records': self.count, 'bytes': self.bytes,
-                'root': 'sha-256:' + b64url(self.tree.root()), 'tip_event_id': self.tip},
-            'trust': {'mode': mode, 'signatures': self.signature_counts, 'signers': list(self.signers.items())},
-            'checkpoints': {
-                'count': self.point_count, 'last_tree_size': best.size if best else None,
-                'unsealed': self.unsealed(best) if best else self.count},
-            'not_checked': self.not_checked(mode),
-            'counts': {'by_type': self.types, 'by_verdict': verdicts},
-            'grants': [self.grant(grant) for grant in self.grants.values()],
-            'open_authorizations': [action.id for action in self.actions.values() if not action.spent],
-            'open_starts': list(self.starts),
-            'approvals': [
-                [approval.rec.id, [key.id for key in approval.signers], approval.used_by]
-                for approval in self.approvals.values()
-                if not approval.rec.invalid and approval.event['decision'] == 'approve'],
-            'revocations': [rec.id for rec in self.withdrawals if not rec.invalid],
-            'findings': self.findings[:1000], 'findings_total': len(self.findings),
-        }
-
-    def grant(self, grant):
-        meters = [[unit, *map(str, (one.cap, one.used, min(one.estimated, one.used), one.reserved))]
-                  for unit, one in grant.accounts.items()]
-        return {'event_id': grant.id, 'signers': [key.id for key in grant.rec.counting],
-                'executions': grant.executions, 'meters': meters}
-
-    def not_checked(self, mode):
-        out, counts, trust = [], self.signature_counts, self.trust
-        is_bare = self.layout == 'bare'
-        held = [point for point in self.points if point.rec is None]
-        extended = [point for point in held if point.relation == 'extends']
-        seals = [point for point in self.points if point.seals]
-        own = [point for point in seals if point.rec]
-
-        def add(code, when):
-            out.extend([code] * (when if type(when) is int else bool(when)))
-
-        add('CHAIN', is_bare)
-        add('SIGNATURES', not self.keys)
-        add('TRUST', mode == 'self-declared')
-        add('SIGNATURES_UNVERIFIED', self.keys and bool(counts['unverified']))
-        demanded = trust.require.get('event_signatures') or (self.genesis or {}).get('signing', {}).get('events')
-        add('SIGNATURES_MISSING', counts['missing'] and demanded != 'required')
-        largest = max((point.size for point in extended), default=0)
-        add('TRUNCATION', largest < self.count or not largest)
-        add('ANCHOR_UNVERIFIED', sum(not point.log_keys for point in extended))
-        add('CHECKPOINTS', not own and (self.point_count or not any(point.size for point in extended)))
-        last = max(seals, key=lambda point: (point.size, point.rec is None), default=None)
-        add('UNSEALED', last and self.unsealed(last) > 0)
-        add('WITNESSES', seals and not any(
-            point.names or point.by_policy - {'log'} for point in seals))
-        add('NOTE_SIGNATURES_UNVERIFIED', bool(self.unknown_lines))
-        add('WITNESS_POLICY_KEYS', bool(trust.unknown))
-        add('AUTHORITY', self.needs_authority and not self.authority)
-        add('IMPORTED_AUTHORITY', self.imported)
-        add('PREDECESSOR', bool((self.genesis or {}).get('continues')) and self.predecessor is None)
-        add('SLICES', self.was_settled or any(not self.is_known(slice_) for slice_ in self.slices))
-        add('REVOKED_KEYS', self.rests_on_revoked())
-        return out
-
-    def is_known(self, slice_):
-        parent = self.parents.get(slice_[0])
-        action = parent.actions.get(slice_[1]) if parent else None
-        if parent is None or parent.report()['verdict'] == 'invalid':
-            return False
-        cover = max((point.size for point in parent.points if point.seals), default=0)
-        return action is None or not action.begun or max(action.rec.index, action.start_index) < cover
-
-    def rests_on_revoked(self):
-        tainted = {key.id for key in self.keys.values() if key.revoked is not None}
-        size = -1
-        while size != len(tainted):
-            size = len(tainted)
-            tainted |= {key.id for key in self.keys.values() if key.adders and all(
-                adder.id in tainted for adder in key.adders)}
-        clean = max((point.size for point in self.points if point.seals and set(point.log_keys) - tainted), default=0)
-        cover = max((point.size for point in self.points if point.seals), default=0)
-        sealing = {point.rec for point in self.points if point.seals}
-        return any(
-            rec.counting and all(key.revoked is not None for key in rec.counting) and clean <= rec.index < cover
-            and rec not in sealing and not rec.own_invalid for rec in self.recs)
+def source(path):
+    """-> a ledger as [(name, bytes, first seq of a segment or None)]."""
+    if not os.path.isdir(path):
+        return [(path, _load(path), None)]
+    names = sorted(name for name in os.listdir(path) if SEGMENT.match(name))
+    return [(os.path.join(path, name), _load(os.path.join(path, name)), int(name[:20])) for name in names]
 
 
-def key_verifies(key, message, raw):
-    from keys import verifies
-    return verifies(key.kind, key.bytes, message, raw)
+def _load(name):
+    with open(name, 'rb') as stream:
+        return stream.read()
 
 
-def verify(path, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None):
-    """-> the report of one ledger; paths name files."""
-    def load(name):
-        with open(name, 'rb') as stream:
-            return stream.read()
+def judge(name, files, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None):
+    """-> a Verifier that has read a ledger. All but names and the time is bytes; ledgers are as source() gives them."""
+    trust, held = Trust(policy, witness), []
+    for path, data in checkpoints:
+        note = _held(data)
+        if note is None:
+            raise Refused('a held checkpoint is malformed: ' + path)
+        held.append((path, note))
+    at = instant(now) if now else time.time_ns()
+    above = [Verifier(Trust(policy, witness), now=at).run(*parent) for parent in parents]
+    before = Verifier(now=at, keeps_roots=True).run(*predecessor) if predecessor else None
+    return Verifier(trust, held, above, before, at).run(name, files)
 
-    def trust():
-        return Trust(load(policy) if policy else None, load(witness) if witness else None)
 
-    trust()
-    if not os.path.exists(path):
-        raise Refused('there is no such ledger')
-    held = []
-    for name in checkpoints:
-        note = _held(load(name))
-        if not isinstance(note, Note):
-            raise Refused('a held checkpoint is malformed: ' + name)
-        held.append((name, note))
-    at = instant(now) if now else __import__('time').time_ns()
-    above = [Verifier(trust(), now=at).run(parent) for parent in parents]
-    before = None
-    if predecessor:
-        before = Verifier(now=at)
-        before.keeps_roots = True
-        before.run(predecessor)
-    return Verifier(trust(), held, above, before, at).run(path).report()
+def verify(path, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None, most=1000):
+    """-> the report of one ledger; everything is given as paths."""
+    return report(judge(
+        path, source(path), policy and _load(policy), witness and _load(witness),
+        [(name, _load(name)) for name in checkpoints], [(name, source(name)) for name in parents],
+        predecessor and (predecessor, source(predecessor)), now), most)
 
 
 def _held(data):
@@ -910,9 +811,11 @@ def main(args):
     if args[0] == 'batch':
         for line in sys.stdin:
             try:
-                out = verify(**json.loads(line))
+                out = verify(**json.loads(line), most=sys.maxsize)
             except (Refused, OSError) as error:
                 out = {'error': str(error), 'exit_status': 2}
+            except Exception as error:  # One case that fails leaves the others.
+                out = {'error': ''.join(traceback.format_exception(error)), 'exit_status': 2}
             print(json.dumps(out), flush=True)
         return 0
     options, names = {'checkpoints': [], 'parents': []}, {
