@@ -320,7 +320,7 @@ class _Reader:
                 self.i += 1
                 for _ in range(4):
                     if self.i >= len(self.b) or self.b[self.i] not in b'0123456789abcdefABCDEF':
-                        raise Fault('NOT_JSON', self.i, path)
+                        raise Fault('NOT_JSON', at, path)
                     self.i += 1
                 digits = self.b[self.i - 4:self.i]
                 code = int(digits, 16)

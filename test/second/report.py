@@ -87,7 +87,7 @@ def _trust(v):
     revoked = [key for key in v.keys.values() if key.revoked is not None]
     if revoked:
         exempt = {point.rec for point in v.points if point.seals}
-        needs = [rec for rec in v.recs if rec not in exempt and not is_key_revocation(rec)]
+        needs = [rec for rec in v.recs if rec not in exempt and not rec.own_invalid and not is_key_revocation(rec)]
         clean, cover = covers(v)
         out['revoked'] = []
         for key in revoked:
@@ -138,7 +138,8 @@ def _grant(grant):
         out['expires_at'] = grant.bounds['expires_at']
     if grant.parent:
         out['parent_event_id'] = grant.parent.id
-    period = next((above.withdrawn() for above in grant.chain if above.withdrawn()), None)
+    periods = [above.withdrawn() for above in grant.chain if above.withdrawn()]
+    period = next((one for one in periods if one.is_final), periods[0] if periods else None)
     if period:
         out['withdrawn'] = {'effect': 'revoke' if period.is_final else 'suspend', 'seq': period.rec.place,
                             'event_id': period.rec.id}

@@ -90,7 +90,7 @@ class Action:
         self.action, self.chain = rec.event['authorization']['action'], grant.chain if grant else []
         self.at = instant(rec.event['occurred_at'])
         self.reserved, self.until = vector(self.action.get('meter_reservation')), optional(self.action, 'expires_at')
-        self.held, self.spent, self.begun, self.start_index, self.starts = [], False, False, None, set()
+        self.held, self.spent, self.begun, self.start_index, self.starts = [], False, None, None, set()
         self.approvals, self.needed, self.time, self.authority, self.settlement = [], [], None, False, None
 
 
@@ -205,7 +205,7 @@ class Rules:
             return
         place = '/event/intents/user_intent_digest'
         if 'user_intent_digest' not in mine:
-            self.find('INTENT_UNLINKED', rec, place, grant.id)
+            self.find('INTENT_UNLINKED', rec, place, grant.id, related=grant.rec)
         elif mine['user_intent_digest'] != theirs.get('user_intent_digest', theirs['intent_digest']):
             self.find('INTENT_MISMATCH', rec, place)
 
@@ -215,11 +215,10 @@ class Rules:
             self._delegation(rec, grant, grant.parent)
             listed = grant.parent.bounds.get('resources')
             if listed and any(resource not in listed for resource in grant.bounds.get('resources', ())):
-                self.find('RESOURCE_NOT_GRANTED', rec, here + '/bounds/resources')
+                self.find('RESOURCE_NOT_GRANTED', rec, here + '/bounds/resources', related=grant.parent.rec)
             if any(above.withdrawn() or above.slice and self.slices[above.slice].settled for above in grant.parent.chain):
                 self.find('GRANT_REVOKED', rec, here + '/grant_event_id')
-        self.needs_authority |= not self.authority
-        self.imported |= any(above.imported for above in grant.chain)
+        self.imported |= any(above.imported for above in grant.chain[1:])
         self.grants[grant.id] = grant
         if grant.slice:
             if grant.slice in self.slices:
@@ -322,13 +321,11 @@ class Rules:
                 self.find('REQUEST_REPEATED', rec, here + '/request_key')
             else:
                 self.requests[key] = rec
-        self.needs_authority |= not self.authority and 'grant_event_id' not in rec.event['authorization']
         self.imported |= self._is_imported(action)
         self.actions[action.id] = action
 
     def _is_imported(self, action):
-        return 'source' in action.event or any(grant.imported for grant in action.chain) \
-            or any('source' in approval.event for approval in action.approvals)
+        return any(grant.imported for grant in action.chain) or any('source' in approval.event for approval in action.approvals)
 
     def _approved(self, action, rule, grants):
         people, keys = set(), set()
@@ -359,7 +356,7 @@ class Rules:
 
     def _uncapped(self, rec, chain, unit, value, place):
         if value > 0 and chain and unit not in MEASURED and not any(unit in grant.accounts for grant in chain):
-            self.find('METER_UNCAPPED', rec, place, f'{chain[0].id} {unit}')
+            self.find('METER_UNCAPPED', rec, place, f'{chain[0].id} {unit}', related=chain[0].rec)
 
     # Slices
 
@@ -497,7 +494,7 @@ class Rules:
         is_free = is_release or is_settling
         reserved = own.reserved if own else {}
         if is_release and own.begun:
-            self.find('RELEASE_OF_STARTED', rec, '/event/error_code')
+            self.find('RELEASE_OF_STARTED', rec, '/event/error_code', related=own.begun)
         if any(not allows(grant.bounds['allowed_tools'], event['tool_name']) for grant in chain):
             self.find('TOOL_NOT_ALLOWED', rec, '/event/tool_name')
         if any(at < before.at for before in [*([own] if own else ()), *chain]):
@@ -515,7 +512,7 @@ class Rules:
             if unit not in reserved:
                 self._uncapped(rec, chain, unit, value, place)
         silent = {}
-        if own and (not is_failure or is_release and own.begun):
+        if own and (not is_failure or is_release and bool(own.begun)):
             silent = {unit: value for unit, value in reserved.items() if unit not in used and value > 0}
         for account, value in own.held if own else ():
             account.reserved -= value
@@ -531,7 +528,8 @@ class Rules:
                     self._count(rec, account, value, place, is_estimate, value > reserved.get(unit, 0))
         for unit in silent if not is_release else ():
             if unit not in MEASURED:
-                self.find('METER_UNREPORTED', rec, '/event/meter_used', f'{chain[0].id if chain else ""} {unit}')
+                cause = f'{chain[0].id if chain else ""} {unit}'
+                self.find('METER_UNREPORTED', rec, '/event/meter_used', cause, related=own.rec)
         if not is_release:
             for grant in chain:
                 grant.executions += 1
@@ -597,8 +595,9 @@ class Rules:
         if 'output_ref' in event and any(grant.bounds.get('output_mode') == 'digest_only' for grant in chain):
             self.find('OUTPUT_MODE_EXCEEDED', rec, '/event/output_ref')
         for index, resource in enumerate(event.get('resources_touched', ())):
-            if any('resources' in grant.bounds and resource not in grant.bounds['resources'] for grant in chain):
-                self.find('RESOURCE_NOT_GRANTED', rec, f'/event/resources_touched/{index}')
+            grants = [one.rec for one in chain if resource not in one.bounds.get('resources', [resource])]
+            if grants:
+                self.find('RESOURCE_NOT_GRANTED', rec, f'/event/resources_touched/{index}', related=grants[0])
         if own:
             for index, (unit, value) in enumerate(used.items()):
                 if any(value > approval.limit.get(unit, value) for approval in own.approvals):
@@ -618,8 +617,8 @@ class Rules:
                 not is_settling and self._is_stopped(grant, target, start)
                 or grant.slice and self.slices[grant.slice].settled for grant in chain):
             self.find('GRANT_REVOKED', rec, '/event/auth_event_id')
-        self.imported |= self._is_imported(target) if isinstance(target, Action) else any(
-            grant.imported for grant in chain)
+        self.imported |= any(grant.imported for grant in chain) or isinstance(target, Action) and (
+            'source' in target.event or self._is_imported(target))
 
     def _is_stopped(self, grant, target, start):
         if isinstance(target, Action):
@@ -644,7 +643,6 @@ class Rules:
                 self.find('EXECUTION_NOT_FOUND', rec, '/event/execution_event_id')
             elif grant and grant not in claim.under:
                 self.find('EXECUTION_NOT_UNDER_GRANT', rec, '/event/execution_event_id')
-        self.needs_authority |= not self.authority and is_credit
         if not grant:
             return
         chain = grant.chain
@@ -654,7 +652,7 @@ class Rules:
         places = {unit: f'/event/meters/{index}/amount' for index, unit in enumerate(meters)}
         for unit in meters:
             if unit not in grant.accounts:
-                self.find('METER_UNCAPPED', rec, places[unit], f'{grant.id} {unit}')
+                self.find('METER_UNCAPPED', rec, places[unit], f'{grant.id} {unit}', related=grant.rec)
         meters = {unit: value for unit, value in meters.items() if unit in grant.accounts}
         touched = [(unit, value, above.accounts[unit]) for unit, value in meters.items()
                    for above in chain if unit in above.accounts]
@@ -683,12 +681,11 @@ class Rules:
             text = digest_text(event['request_event_id'])
             claim = self.ids.get(text)
             if claim is None:
-                self.find('AUTH_NOT_FOUND', rec, '/event/request_event_id', 'request ' + text)
+                self.find('AUTH_NOT_FOUND', rec, '/event/request_event_id', text)
             elif claim.type != 'authorization' or not claim.ok:
-                self.find('AUTH_NOT_AN_AUTHORIZATION', rec, '/event/request_event_id', 'request ' + text)
+                self.find('AUTH_NOT_AN_AUTHORIZATION', rec, '/event/request_event_id', text)
         approval = self.approvals[rec.id] = Approval(rec, grant, rec.counting)
         approval.counts = not rec.own_invalid and not rec.is_overdue
-        self.needs_authority |= not self.authority
         if event['decision'] == 'reject' and approval.counts:
             for other in self.approvals.values():
                 if other.used_by is None and other.principal == approval.principal and other.grant is grant and all(
@@ -697,7 +694,6 @@ class Rules:
 
     def _revocation(self, rec, event):
         grant = self._grant_link(rec, event['grant_event_id'], '/event/grant_event_id')
-        self.needs_authority |= not self.authority
         if rec.own_invalid or rec.is_overdue:
             return
         if not grant:
@@ -741,8 +737,9 @@ class Rules:
             if target.spent or event['tool_name'] != action['tool_name'] or params != action['tool_params_digest'] or others:
                 return
             extra = target.reserved
-            if not target.begun:
-                target.begun, target.start_index = True, rec.index
+            target.begun = rec
+            if target.start_index is None:
+                target.start_index = rec.index
         else:
             if others >= min(1000, target.limit or 1000):
                 return

@@ -67,6 +67,20 @@ def instant(text):
     return seconds * 10**9 + int((fraction or '').ljust(9, '0'))
 
 
+def timestamp(time):
+    """The text of an instant, with as few decimals as it needs."""
+    seconds, rest = divmod(time, 10**9)
+    days, seconds = divmod(seconds, 86400)
+    era, of_era = divmod(days + 719468, 146097)
+    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    month = (5 * of_year + 2) // 153
+    day, month = of_year - (153 * month + 2) // 5 + 1, month + (3 if month < 10 else -9)
+    text = '%04d-%02d-%02dT%02d:%02d:%02d' % (
+        year + era * 400 + (month <= 2), month, day, seconds // 3600, seconds // 60 % 60, seconds % 60)
+    return text + (('.%09d' % rest).rstrip('0') if rest else '') + 'Z'
+
+
 def amount(quantity):
     kind = quantity['t']
     if kind == 'int':
@@ -277,7 +291,7 @@ def check_event(event, prefix):
 def check_record(record):
     rule, _ = schema('record.json')
     out = []
-    _walk({**rule, 'properties': {**rule['properties'], 'event': True}}, record, (), out, 'record.json')
+    _walk({**rule, 'properties': {**rule['properties'], 'event': {'type': 'object'}}}, record, (), out, 'record.json')
     found = _first(out, ())
     meta = record.get('meta')
     if isinstance(meta, dict) and ('meta',) not in [path for path, _ in found] and len(canonical(meta)) > 4096:

@@ -10,7 +10,7 @@ from keys import NAME, Key, Tree, b64url, from_b64, from_b64url, key_id, keyid, 
 from canonical import canonical, pointer, read
 from report import covers, needing_cover, report
 from rules import Rules
-from shape import KNOWN, check, check_event, check_record, digest_text, holds, instant, is_digest
+from shape import KNOWN, check, check_event, check_record, digest_text, holds, instant, is_digest, timestamp
 
 VIOLATIONS = set('''ALLOW_WITH_FAILED_CHECK HYGIENE_NOT_OK APPROVAL_REUSED PRINCIPAL_MISMATCH AUTHORIZATION_BEFORE_GRANT
 DELEGATION_EXCEEDED TOOL_NOT_ALLOWED GRANT_NOT_YET_VALID GRANT_EXPIRED ACTION_CAP_EXCEEDED RESERVATION_OVER_CAP
@@ -38,7 +38,7 @@ class Record:
         self.seq = self.id = self.event = self.type = None
         self.ok = self.is_bare = self.signed = self.denied = self.is_overdue = self.is_new = False
         self.invalid = self.own_invalid = self.violation = False
-        self.counting, self.under = [], []
+        self.counting, self.under, self.outcomes = [], [], []
 
     @property
     def place(self):
@@ -128,6 +128,18 @@ class Trust:
         return name in signed
 
 
+def about(event):
+    """What a finding says of its event."""
+    part = event.get('authorization')
+    action = part.get('action') if isinstance(part, dict) else None
+    tool = event.get('tool_name', action.get('tool_name') if isinstance(action, dict) else None)
+    kind, who = event.get('event_type'), event.get('principal_id')
+    out = {'principal_id': who} if holds('common.json#/$defs/principal_id', who) else {}
+    if holds('common.json#/$defs/tool_name', tool):
+        out['tool_name'] = tool
+    return {**out, 'event_type': kind} if kind in ('execution', 'authorization') else out
+
+
 def _once(pairs):
     if len(dict(pairs)) != len(pairs):
         raise ValueError('a repeated name')
@@ -135,8 +147,8 @@ def _once(pairs):
 
 
 class Verifier(Rules):
-    def __init__(self, trust=None, held=(), parents=(), predecessor=None, now=None, keeps_roots=False):
-        self.keeps_roots, self.is_at_end = keeps_roots, False
+    def __init__(self, trust=None, held=(), parents=(), predecessor=None, now=None, keeps_roots=False, trace=None):
+        self.keeps_roots, self.is_at_end, self.trace, self.sums = keeps_roots, False, trace, {}
         self.trust, self.held, self.predecessor, self.now = trust or Trust(), held, predecessor, now
         self.parents = {parent.ledger_id: parent for parent in parents}
         self.findings, self.folds = [], {}
@@ -156,7 +168,7 @@ class Verifier(Rules):
         self.asked = {note.size for _, note in held}
         self.begin_rules()
 
-    def find(self, code, rec, place=None, cause=None, cls=None, at=None, severity=None):
+    def find(self, code, rec, place=None, cause=None, cls=None, at=None, severity=None, related=None):
         if cls is None:
             cls = 'violation' if code in VIOLATIONS else 'none' if code in WARNINGS or code in INFOS else 'invalid'
         if severity is None:
@@ -185,6 +197,10 @@ class Verifier(Rules):
         }
         if place is not None:
             finding['at']['pointer'] = place
+        if rec and rec.event is not None and not self.is_at_end:
+            finding.update(about(rec.event))
+        if related is not None:
+            finding['related'] = [{'file': related.file, 'line': related.line, 'seq': related.seq, 'event_id': related.id}]
         self.findings.append(finding)
         if cause is not None and len(self.folds) < 4096 and len(cause.encode('utf-16-be')) <= 512:
             self.folds[key] = finding
@@ -214,6 +230,7 @@ class Verifier(Rules):
 
     def line(self, rec, line, first):
         self.recs.append(rec)
+        clock = self.clock
         if len(line) > 65535:
             self.find('LINE_TOO_LONG', rec)
         else:
@@ -227,6 +244,8 @@ class Verifier(Rules):
             self.roots[self.count] = self.tree.root()
         self.other = self.expected + 1 if rec.seq == self.expected else self.other + 1
         self.expected = rec.seq + 1 if rec.seq is not None else self.expected + 1
+        if self.trace is not None:
+            self.trace.append(self.step(rec, clock))
         if rec.event is None:
             return
         kind = rec.event.get('event_type')
@@ -238,7 +257,22 @@ class Verifier(Rules):
         self.ids.setdefault(rec.id, rec)
         for waiting in self.pending.pop(rec.id, ()):
             code = 'AUTH_AFTER_EXECUTION' if kind == 'authorization' else 'AUTH_NOT_AN_AUTHORIZATION'
-            self.find(code, waiting, '/event/auth_event_id', rec.id)
+            self.find(code, waiting, '/event/auth_event_id', 'late ' + rec.id)
+
+    def step(self, rec, clock):
+        """What holds after a record, as the conformance protocol has it."""
+        changed = []
+        for grant in self.grants.values():
+            for unit, one in grant.accounts.items():
+                sums = tuple(str(part) for part in (one.used, one.reserved, min(one.estimated, one.used)))
+                if self.sums.get((grant, unit)) != sums:
+                    self.sums[grant, unit] = sums
+                    changed.append({'grant': grant.id, 'unit': unit, **dict(zip(('used', 'reserved', 'estimated'), sums))})
+        return {
+            'seq': rec.index, 'clock': None if clock is None else timestamp(clock), 'verdict': rec.verdict(),
+            'signatures': rec.outcomes, 'accounts': changed, 'approvals': [
+                one.rec.id for one in self.approvals.values() if one.used_by is not None and one.used_by == rec.id],
+            'root': 'sha-256:' + b64url(self.tree.root())}
 
     def overdue(self, rec):
         most = self.trust.require.get('checkpoint_max_records')
@@ -264,8 +298,6 @@ class Verifier(Rules):
             wrong = check_event(event, () if rec.is_bare else ('event',))
             rec.ok = not wrong
             faults += wrong
-        elif 'event' in value:
-            faults.append((('event',), 'SCHEMA'))
         if not rec.is_bare:
             seq = value.get('seq')
             rec.seq = seq if holds('common.json#/$defs/safe_integer', seq) else None
@@ -373,11 +405,13 @@ class Verifier(Rules):
                 self.find('SIGNATURE_MISSING', rec, '', '')
             return
         is_required = (demanded or (self.genesis or {}).get('signing', {}).get('events')) == 'required'
-        is_required |= rec.type == 'key' or rec.ok and self.authority and self._needs_authority(event)
+        is_authority = rec.ok and self._needs_authority(event)
+        is_required |= rec.type == 'key' or self.authority and is_authority
         given = value.get('signatures')
         if not isinstance(given, list) or len(given) > 16 or not all(
                 isinstance(one, dict) and isinstance(one.get('keyid'), str) and isinstance(one.get('sig'), str) for one in given):
             return
+        self.needs_authority |= is_authority and not self.authority
         if not given:
             self.signature_counts['missing'] += 1
             if is_required:
@@ -387,6 +421,8 @@ class Verifier(Rules):
         message = b'DSSEv1 36 application/vnd.northroot.event+json %d ' % len(body) + body
         seen, results, valid = set(), [], []
         for index, one in enumerate(given):
+            outcome = {'keyid': one['keyid'], 'outcome': 'copy'}
+            rec.outcomes.append(outcome)
             if (one['keyid'], one['sig']) in seen:
                 continue
             seen.add((one['keyid'], one['sig']))
@@ -394,13 +430,16 @@ class Verifier(Rules):
             if key is None:
                 results.append(('KEY_UNKNOWN', place, one['keyid']))
                 self.signature_counts['unverified'] += 1
+                outcome['outcome'] = 'unverified'
                 continue
             raw = from_b64url(one['sig'])
             if raw is None or key.kind == 'ml-dsa-44' or not verifies(key.kind, key.bytes, message, raw):
                 self.find('SIGNATURE_INVALID', rec, place)
                 self.signature_counts['invalid'] += 1
+                outcome['outcome'] = 'invalid'
                 continue
             fault = self.entitlement(rec, event, key) if rec.ok else None
+            outcome['outcome'] = 'invalid' if fault else 'valid'
             if fault:
                 results.append((fault, place, None))
                 self.signature_counts['invalid'] += 1
@@ -530,16 +569,17 @@ class Verifier(Rules):
         self.seal(point)
 
     def step_attestation(self, rec, event):
-        _, point = named = self.by_event.get(digest_text(event['checkpoint_event_id']), (None, None))
-        if named == (None, None):
-            note = parse_note(event['note'])
-            self.unknown_lines += len(note.lines) if note else 0
+        known = self.by_event.get(digest_text(event['checkpoint_event_id']))
+        if known is None:
             self.find('CHECKPOINT_MISSING', rec, '/event/checkpoint_event_id')
-            return
         note = parse_note(event['note'])
-        if note is None or point is None or note.text != point.note.text:
+        point = known[1] if known else None
+        if note is None or known and (point is None or note.text != point.note.text):
             self.find('CHECKPOINT_NOTE_MALFORMED', rec, '/event/note')
             return
+        if point is None:
+            point = Checkpoint(note, rec)
+            point.right = False
         rec.attests = point
         if self.origin is None or note.origin == self.origin:
             self.note_signatures(rec, point, note, self.at(rec), 'attestation')
@@ -669,7 +709,7 @@ class Verifier(Rules):
         self.is_at_end = True
         for text, waiting in sorted(
                 ((text, rec) for text, recs in self.pending.items() for rec in recs), key=lambda pair: pair[1].index):
-            self.find('AUTH_NOT_FOUND', waiting, '/event/auth_event_id', text)
+            self.find('AUTH_NOT_FOUND', waiting, '/event/auth_event_id', 'late ' + text)
         # What is held counts for what follows, though its findings come later.
         found, self.findings = self.findings, []
         for path, note in self.held:
@@ -771,7 +811,7 @@ def _load(name):
         return stream.read()
 
 
-def judge(name, files, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None):
+def judge(name, files, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None, trace=None):
     """-> a Verifier that has read a ledger. All but names and the time is bytes; ledgers are as source() gives them."""
     trust, held = Trust(policy, witness), []
     for path, data in checkpoints:
@@ -782,7 +822,7 @@ def judge(name, files, policy=None, witness=None, checkpoints=(), parents=(), pr
     at = instant(now) if now else time.time_ns()
     above = [Verifier(Trust(policy, witness), now=at).run(*parent) for parent in parents]
     before = Verifier(now=at, keeps_roots=True).run(*predecessor) if predecessor else None
-    return Verifier(trust, held, above, before, at).run(name, files)
+    return Verifier(trust, held, above, before, at, trace=trace).run(name, files)
 
 
 def verify(path, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None, most=1000):
