@@ -1,0 +1,49 @@
+/** What the classes that write share: files to write in, signers of secrets, refusals. */
+
+import { createPrivateKey } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSigner, NorthrootError, parsePrivateKey } from '../../dist/api/format.js';
+
+const PKCS8 = {
+  ed25519: '302e020100300506032b657004220420',
+  p256: '3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420',
+};
+
+export const bytesOf = (text) => Buffer.from(text, 'base64');
+export const base64 = (bytes) => Buffer.from(bytes).toString('base64');
+
+export function signerOf({ alg, seed }) {
+  const der = Buffer.concat([Buffer.from(PKCS8[alg], 'hex'), bytesOf(seed)]);
+  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  return createSigner(parsePrivateKey(key.export({ format: 'pem', type: 'pkcs8' })));
+}
+
+const folders = [];
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+export function makeFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'northroot-conformance-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** A ledger in a folder of its own. */
+export function writeLedger({ bytes }) {
+  const path = join(makeFolder(), 'ledger.jsonl');
+  writeFileSync(path, bytesOf(bytes));
+  return path;
+}
+
+/** The result, or the refusal that a fault of the request is. */
+export async function orRefused(work) {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof NorthrootError) return { refused: error.code };
+    throw error;
+  }
+}

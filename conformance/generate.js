@@ -1,0 +1,91 @@
+/**
+ * Makes the content of the package, the same bytes every time: `node conformance/generate.js`, after `npm run build`. What the rules
+ * state apart from the product (`fixtures/expected.json`, hashes, trees, sums) is computed apart, and held against the product: where
+ * they differ, nothing is written.
+ */
+
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeProofs } from './make/proofs.js';
+import { makeFineLedgers, makeVectors } from './make/vectors.js';
+import { makeDeciderCases } from './make/decider.js';
+import { makeWitnessCases } from './make/witness.js';
+import { makeWriterCases } from './make/writer.js';
+import { makeVerifierCases, readFixtureFiles } from './make/verifier.js';
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const PACKED = ['README.md', 'LICENSE', 'package.json', 'bin', 'lib', 'content'];
+
+async function main() {
+  const files = readFixtureFiles();
+  const cases = {
+    verifier: [
+      ...(await makeProofs(files)),
+      ...makeVectors(files),
+      ...(await makeVerifierCases(files, makeFineLedgers(files))),
+    ],
+    writer: [],
+    decider: makeDeciderCases(),
+    witness: makeWitnessCases(),
+  };
+  cases.writer = makeWriterCases(files, cases.verifier);
+  assertUnique(Object.values(cases).flat());
+  rmSync(join(HERE, 'content'), { recursive: true, force: true });
+  const write = (path, bytes) => {
+    mkdirSync(dirname(join(HERE, path)), { recursive: true });
+    writeFileSync(join(HERE, path), bytes);
+  };
+  for (const [path, bytes] of files) write(`content/files/${path}`, bytes);
+  for (const [name, own] of Object.entries(cases))
+    write(`content/cases/${name}.json`, formatCases(name, own));
+  cpSync(join(HERE, '../LICENSE'), join(HERE, 'LICENSE'));
+  writeManifest(cases, write);
+}
+
+function assertUnique(cases) {
+  const ids = new Set();
+  for (const { id } of cases) {
+    if (ids.has(id)) throw new Error(`${id} is made twice`);
+    ids.add(id);
+  }
+}
+
+/** One case a line: a change shows as what it is. */
+function formatCases(name, cases) {
+  const lines = cases.map((each) => `    ${JSON.stringify(each)}`);
+  return `{\n  "class": "${name}",\n  "cases": [\n${lines.join(',\n')}\n  ]\n}\n`;
+}
+
+/** `SHA256SUMS` has every packed file but itself and the manifest, in the form of `sha256sum -c`; the manifest has its digest. */
+function writeManifest(cases, write) {
+  const paths = PACKED.flatMap((path) => listFiles(path)).sort();
+  const hex = (bytes) => createHash('sha256').update(bytes).digest('hex');
+  const sums = paths.map((path) => `${hex(readFileSync(join(HERE, path)))}  ${path}\n`).join('');
+  write('SHA256SUMS', sums);
+  const { name, version } = JSON.parse(readFileSync(join(HERE, 'package.json')));
+  const counts = Object.fromEntries(Object.entries(cases).map(([each, { length }]) => [each, length]));
+  const manifest = { name, version, protocol: 1, cases: counts, files: paths.length, digest: hex(sums) };
+  write('manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
+  console.log(
+    `${paths.length} files, ${Object.values(counts).reduce((a, b) => a + b)} cases, sha256:${manifest.digest}`,
+  );
+}
+
+function listFiles(path) {
+  const entries =
+    path.includes('.') || path === 'LICENSE'
+      ? undefined
+      : readdirSync(join(HERE, path), { recursive: true, withFileTypes: true });
+  if (entries === undefined) return [path];
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(HERE.length + 1)
+        .replaceAll('\\', '/'),
+    );
+}
+
+await main();

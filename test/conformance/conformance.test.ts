@@ -1,0 +1,339 @@
+/** The package `northroot-conformance` as strangers have it: packed, unpacked elsewhere, and run on right and wrong implementations. */
+
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const SOURCE = fileURLToPath(new URL('../../conformance/', import.meta.url));
+const PRODUCT = `${SOURCE}adapter/northroot.js`;
+
+let folder: string;
+let unpacked: string;
+
+interface Ran {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function runIn(root: string, args: readonly string[]): Ran {
+  const program = join(root, 'bin/northroot-conformance.js');
+  return spawnSync(process.execPath, [program, ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 27,
+  });
+}
+
+const run = (...args: string[]): Ran => runIn(unpacked, args);
+
+/** What comes of a program, given as its text, that answers the frames of `--filter`. */
+function runProgram(text: string, ...options: string[]): Ran {
+  const path = join(
+    folder,
+    `implementation-${createHash('sha256').update(text).digest('hex').slice(0, 12)}.mjs`,
+  );
+  writeFileSync(path, text);
+  return run('run', ...options, '--', process.execPath, path);
+}
+
+/** An implementation that says hello and then does as `answer`, the body of a function of a request, says. */
+function implementation(answer: string, classes = ['verifier']): string {
+  return `
+    import { createInterface } from 'node:readline';
+    const hello = { version: 1, name: 'wrong', release: '0', classes: ${JSON.stringify(classes)} };
+    const say = (frame) => process.stdout.write(JSON.stringify(frame) + '\\n');
+    const answer = async (request) => { const { id, op, input } = request; ${answer} };
+    for await (const line of createInterface({ input: process.stdin })) {
+      const request = JSON.parse(line);
+      if (request.op === 'hello') say({ id: request.id, result: hello });
+      else await answer(request);
+    }`;
+}
+
+const TREES = ['--operation', 'tree'] as const;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'northroot-'));
+  const made = spawnSync(process.execPath, [`${SOURCE}generate.js`], { encoding: 'utf8' });
+  expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
+  const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
+    cwd: SOURCE,
+    encoding: 'utf8',
+  });
+  const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
+  spawnSync('tar', ['xf', filename], { cwd: folder });
+  unpacked = join(folder, 'package');
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('the package', () => {
+  test('has every file that it names, with its digest, and installs nothing', () => {
+    const manifest = JSON.parse(readFileSync(join(unpacked, 'manifest.json'), 'utf8')) as {
+      digest: string;
+      files: number;
+      cases: Record<string, number>;
+    };
+    const sums = readFileSync(join(unpacked, 'SHA256SUMS'));
+    expect(createHash('sha256').update(sums).digest('hex')).toBe(manifest.digest);
+    const lines = sums.toString().trimEnd().split('\n');
+    expect(lines).toHaveLength(manifest.files);
+    for (const line of lines) {
+      const [digest, path] = line.split('  ') as [string, string];
+      expect(
+        createHash('sha256')
+          .update(readFileSync(join(unpacked, path)))
+          .digest('hex'),
+      ).toBe(digest);
+    }
+    const { dependencies, scripts } = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as {
+      dependencies?: object;
+      scripts: Record<string, string>;
+    };
+    expect(dependencies).toBeUndefined();
+    expect(Object.keys(scripts)).toEqual(['prepack']);
+    for (const count of Object.values(manifest.cases)) expect(count).toBeGreaterThan(0);
+  });
+
+  test('lists its cases, by class and operation', () => {
+    const { status, stdout } = run('list', '--class', 'witness');
+    expect(status).toBe(0);
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map((row) => row.split('\t'));
+    expect(new Set(rows.map(([name]) => name))).toEqual(new Set(['witness']));
+    expect(run('list', '--operation', 'tree').stdout).toContain('tree/11');
+    expect(run('list', '--filter', 'no such case').status).toBe(2);
+  });
+
+  test('does not run when a file of it is another', () => {
+    const damaged = join(folder, 'damaged');
+    cpSync(unpacked, damaged, { recursive: true });
+    appendFileSync(join(damaged, 'content/cases/witness.json'), ' ');
+    const { status, stderr, stdout } = runIn(damaged, ['run', '--', process.execPath, PRODUCT]);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toContain('content/cases/witness.json');
+  });
+});
+
+describe('northroot', () => {
+  test('conforms in every class', () => {
+    const [junit, markdown] = ['junit.xml', 'page.md'].map((name) => join(folder, name)) as [string, string];
+    const { status, stdout } = run(
+      'run',
+      ...['--junit', junit, '--markdown', markdown],
+      ...['--', process.execPath, PRODUCT],
+    );
+    expect(stdout.split('\n').filter((line) => line.startsWith('failed'))).toEqual([]);
+    expect(status).toBe(0);
+    for (const name of ['verifier', 'writer', 'decider', 'witness']) {
+      expect(stdout).toMatch(new RegExp(`^${name} +conforms `, 'm'));
+      expect(readFileSync(markdown, 'utf8')).toMatch(new RegExp(`^\\| ${name} \\| conforms \\|`, 'm'));
+      expect(readFileSync(junit, 'utf8')).toMatch(new RegExp(`<testsuite name="${name}" .* failures="0"`));
+    }
+  });
+});
+
+describe('a wrong implementation', () => {
+  test('that finds nothing ever fails', () => {
+    const text = implementation(
+      `say({ id, result: { verdict: 'ok', exit_status: 0, findings: [], leaves: [], roots: [], valid: true } });`,
+    );
+    const junit = join(folder, 'lying.xml');
+    const { status, stdout } = runProgram(text, '--operation', 'verify', '--junit', junit);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^failed +verify\/broken\/event-id-mismatch$/m);
+    expect(stdout).not.toMatch(/^failed +verify\/ledgers\/agent-run$/m);
+    expect(stdout).toMatch(/^verifier +fails /m);
+    expect(readFileSync(junit, 'utf8')).toContain('<failure');
+    expect(runProgram(text, '--operation', 'signature').status).toBe(1);
+  });
+
+  test.each([
+    ['hangs', `await new Promise(() => setInterval(() => {}, 1000));`, 'no answer within'],
+    ['dies', `process.exit(7);`, 'the process has ended, with status 7'],
+    ['is killed', `process.kill(process.pid, 'SIGKILL');`, 'the process has ended, with SIGKILL'],
+    [
+      'floods',
+      `for (;;) if (!process.stdout.write('x'.repeat(2 ** 20))) await new Promise((r) => process.stdout.once('drain', r));`,
+      'an answer of more than',
+    ],
+    [
+      'answers twice',
+      `const twice = JSON.stringify({ id, result: {} }) + '\\n'; process.stdout.write(twice + twice);`,
+      'a frame that nobody asked for',
+    ],
+    ['answers another request', `say({ id: id + 1, result: {} });`, 'the id of another request'],
+    ['speaks no JSON', `process.stdout.write('nonsense\\n');`, 'not one JSON object in UTF-8'],
+    [
+      'speaks no UTF-8',
+      `process.stdout.write(Buffer.from([0x22, 0xff, 0x22, 0x0a]));`,
+      'not one JSON object in UTF-8',
+    ],
+    ['answers a list', `process.stdout.write('[]\\n');`, 'not one JSON object in UTF-8'],
+  ])('that %s ends the run', (_, answer, why) => {
+    const { status, stdout } = runProgram(implementation(answer), ...TREES, '--timeout', '5');
+    expect(status).toBe(1);
+    expect(stdout).toContain(why);
+    expect(stdout).toContain('The run ended early');
+    expect(stdout).toMatch(/^verifier +fails \(0 passed, \d failed, 0 unsupported, [1-9]\d* not run/m);
+  });
+
+  test.each([
+    ['neither result nor error', `say({ id });`],
+    ['both', `say({ id, result: {}, error: 'no' });`],
+    ['an error', `say({ id, error: 'no' });`],
+    ['a list', `say({ id, result: [] });`],
+    ['other types', `say({ id, result: { leaves: {}, roots: 7 } });`],
+    [
+      'deep nesting',
+      `process.stdout.write('{"id":' + id + ',"result":{"leaves":' + '['.repeat(4000) + ']'.repeat(4000) + '}}\\n');`,
+    ],
+  ])('that answers %s fails, and the run goes on', (_, answer) => {
+    const { status, stdout } = runProgram(implementation(answer), ...TREES);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^verifier +fails \(0 passed, 7 failed, 0 unsupported, 0 not run/m);
+  });
+
+  test('cannot write to the terminal', () => {
+    const text = implementation(`say({ id, error: '\\u001b[2J\\nverifier  conforms\\u202e' });`);
+    const { stdout } = runProgram(text, ...TREES);
+    expect(stdout).toContain('\\u{1b}[2J\\u{a}verifier  conforms\\u{202e}');
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  test('is told no expectation', () => {
+    const path = join(folder, 'heard.jsonl');
+    const text = `import { appendFileSync } from 'node:fs'; ${implementation(
+      `appendFileSync(${JSON.stringify(path)}, JSON.stringify(request) + '\\n'); say({ id, unsupported: 'it listens' });`,
+      ['verifier', 'writer', 'decider', 'witness'],
+    )}`;
+    expect(runProgram(text).status).toBe(2);
+    const frames = readFileSync(path, 'utf8').trimEnd().split('\n');
+    expect(frames.length).toBeGreaterThan(1_000);
+    for (const frame of frames) {
+      expect(Object.keys(JSON.parse(frame) as object)).toEqual(['id', 'op', 'input']);
+      expect(frame).not.toMatch(/"(?:expect|intermediate|about)":/);
+    }
+  });
+
+  test('in a class of its own: decides wrong, cosigns all, writes wrong', () => {
+    const decider = implementation(
+      `say({ id, result: { decision: 'allow', decision_code: 'ALLOW', recorded: true, event_id: 'x', records: 2, bytes: '', results: [] } });`,
+      ['decider'],
+    );
+    expect(runProgram(decider).stdout).toMatch(/^decider +fails \(0 passed/m);
+    const witness = implementation(
+      `say({ id, result: { name: 'w1.example/witness', status: 200, body: '' } });`,
+      ['witness'],
+    );
+    expect(runProgram(witness).stdout).toMatch(/^witness +fails \(0 passed/m);
+    const writer = implementation(`say({ id, result: { line: '', refused: 'SCHEMA' } });`, ['writer']);
+    expect(runProgram(writer, '--filter', 'agent-run').stdout).toMatch(/^writer +fails \(0 passed/m);
+  });
+
+  test('that forges the ledger of a trace is found out by the runner', () => {
+    // The product, whose ledgers lose a record on the way.
+    const text = `
+      import { spawn } from 'node:child_process';
+      const child = spawn(process.execPath, [${JSON.stringify(PRODUCT)}], { stdio: ['pipe', 'pipe', 'inherit'] });
+      process.stdin.pipe(child.stdin);
+      let rest = '';
+      child.stdout.on('data', (chunk) => {
+        const lines = (rest + chunk).split('\\n');
+        rest = lines.pop();
+        for (const line of lines) {
+          const answer = JSON.parse(line);
+          if (answer.result?.bytes) {
+            const records = Buffer.from(answer.result.bytes, 'base64').toString().split('\\n');
+            records.splice(-2, 1);
+            records[records.length - 2] = records[records.length - 2].replace('"seq"', '"seq" ');
+            answer.result.bytes = Buffer.from(records.join('\\n')).toString('base64');
+          }
+          process.stdout.write(JSON.stringify(answer) + '\\n');
+        }
+      });
+      child.on('close', () => process.exit());`;
+    const { status, stdout } = runProgram(text, '--filter', 'decider/order-');
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^decider +fails \(0 passed, 6 failed/m);
+    expect(stdout).toContain('the ledger is wrong');
+  });
+});
+
+describe('what was not run is not called right', () => {
+  test('an operation that is not supported', () => {
+    const text = implementation(`say({ id, unsupported: 'not yet' });`);
+    const { status, stdout } = runProgram(text, ...TREES);
+    expect(status).toBe(2);
+    expect(stdout).toMatch(/^unsupported +7 cases: tree: not yet$/m);
+    expect(stdout).toMatch(/^verifier +incomplete: not all was run \(0 passed, 0 failed, 7 unsupported/m);
+    expect(stdout).not.toContain('conforms');
+  });
+
+  test('a part of a class', () => {
+    const { status, stdout } = run('run', ...TREES, '--', process.execPath, PRODUCT);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^verifier +incomplete: all that was chosen passed /m);
+    expect(stdout).toMatch(/^decider +not run /m);
+  });
+
+  test('a class that is asked for and not claimed', () => {
+    const { status, stdout } = runProgram(implementation(''), '--class', 'witness');
+    expect(status).toBe(2);
+    expect(stdout).toMatch(/^unsupported .*does not claim this class$/m);
+  });
+
+  test.each([
+    [
+      'another version',
+      `process.stdout.write('{"id":0,"result":{"version":2,"name":"a","release":"b","classes":["verifier"]}}\\n');`,
+    ],
+    ['no version', `process.stdout.write('{"id":0,"unsupported":"version 1"}\\n');`],
+    [
+      'a class that there is not',
+      `process.stdout.write('{"id":0,"result":{"version":1,"name":"a","release":"b","classes":["judge"]}}\\n');`,
+    ],
+    ['no name', `process.stdout.write('{"id":0,"result":{"version":1,"classes":["verifier"]}}\\n');`],
+    ['nothing', ''],
+  ])('an implementation that greets with %s', (_, text) => {
+    const { status, stdout } = runProgram(`${text} process.stdin.resume();`, '--timeout', '5');
+    expect(status).toBe(2);
+    expect(stdout).toContain('The run ended early');
+  });
+
+  test.each([
+    [['run']],
+    [['run', '--']],
+    [['nonsense']],
+    [['run', '--class', 'judge', '--', 'true']],
+    [['run', '--operation', 'judge', '--', 'true']],
+    [['run', '--timeout', '0', '--', 'true']],
+    [['run', '--nonsense', 'x', '--', 'true']],
+    [['run', '--', join('/', 'no', 'such', 'program')]],
+    [['run', '--', process.execPath, '-e', '']],
+  ])('%j', (args) => {
+    expect(run(...args).status).toBe(2);
+  });
+
+  test('a report that cannot be written', () => {
+    mkdirSync(join(folder, 'a-folder'), { recursive: true });
+    const { status, stderr } = run(
+      'run',
+      ...TREES,
+      '--junit',
+      join(folder, 'a-folder'),
+      '--',
+      process.execPath,
+      PRODUCT,
+    );
+    expect(status).toBe(2);
+    expect(stderr).toContain('EISDIR');
+  });
+});
