@@ -24,7 +24,8 @@ export interface Case {
 export const PYTHON = [process.env['PYTHON'], '/usr/bin/python3', 'python3'].find(
   (program) =>
     program !== undefined &&
-    spawnSync(program, ['-c', 'import sys, cryptography.hazmat; assert sys.version_info >= (3, 9)']).status === 0,
+    spawnSync(program, ['-c', 'import sys, cryptography.hazmat; assert sys.version_info >= (3, 9)'])
+      .status === 0,
 );
 
 /** What the second verifier says of each case, in one process. */

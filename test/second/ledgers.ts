@@ -59,9 +59,14 @@ export function randomLedger(seed: number): RandomLedger {
     }
     default: {
       const index = below(ORIGINS.length);
-      const fixture = CASES[index] as LedgerCase;
-      const bytes = mutateLedger(ORIGINS[index] as (typeof ORIGINS)[number], ORIGINS, random);
-      return { kind: fixture.ledger, bytes, how: pathsOf(fixture), options: { now: NOW, ...optionsOf(fixture) } };
+      const fixture = CASES[index];
+      const bytes = mutateLedger(ORIGINS[index], ORIGINS, random);
+      return {
+        kind: fixture.ledger,
+        bytes,
+        how: pathsOf(fixture),
+        options: { now: NOW, ...optionsOf(fixture) },
+      };
     }
   }
 }
@@ -77,7 +82,7 @@ function signed(events: readonly AnyEvent[], below: (end: number) => number): Bu
   const roles = below(2) === 0 ? (['event'] as const) : (['event', 'authority'] as const);
   const keys = [
     keyOf(one, { roles: [...roles] }),
-    keyOf(two, { principals: [['agent:a1', 'human:*', 'agent:*'][below(3)] as string] }),
+    keyOf(two, { principals: [['agent:a1', 'human:*', 'agent:*'][below(3)]] }),
     keyOf(three, { roles: below(2) === 0 ? ['event'] : ['authority'], principals: ['human:*', 'service:*'] }),
   ];
   const items = events.map((event) => ({

@@ -9,7 +9,15 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Report } from '../../src/rules/report/report.js';
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
-import { CASES, FILE_CASES, findingsOf, fixtureBytes, FIXTURES, optionsOf, POLICIES } from '../fixtures/cases.js';
+import {
+  CASES,
+  FILE_CASES,
+  findingsOf,
+  fixtureBytes,
+  FIXTURES,
+  optionsOf,
+  POLICIES,
+} from '../fixtures/cases.js';
 import { askPython, difference, formOf, PYTHON, type Answer } from './kit.js';
 import { NOW, pathsOf, randomLedger } from './ledgers.js';
 
@@ -26,7 +34,9 @@ if (PYTHON === undefined) console.warn('no Python 3 with cryptography: the secon
 
 describe.skipIf(PYTHON === undefined)('the second verifier', () => {
   test('finds in every fixture what is expected, where it is expected', { timeout: 300_000 }, () => {
-    const answers = askPython(CASES.map((one) => ({ path: FIXTURES + one.ledger, ...pathsOf(one), now: one.now })));
+    const answers = askPython(
+      CASES.map((one) => ({ path: FIXTURES + one.ledger, ...pathsOf(one), now: one.now })),
+    );
     const wrong = CASES.filter((fixture, index) => {
       const found = answers[index] as Report;
       if (found.verdict !== fixture.verdict || found.exit_status !== fixture.exit_status) return true;
@@ -74,15 +84,23 @@ describe.skipIf(PYTHON === undefined)('the second verifier', () => {
 
 const codes = new Set<string>();
 
-async function compare(ledgers: readonly ReturnType<typeof randomLedger>[], name = String): Promise<string[]> {
+async function compare(
+  ledgers: readonly ReturnType<typeof randomLedger>[],
+  name = String,
+): Promise<string[]> {
   const paths = ledgers.map((_, n) => join(folder, `${n}.jsonl`));
-  for (const [n, { bytes }] of ledgers.entries()) writeFileSync(paths[n] as string, bytes);
-  const answers = askPython(ledgers.map(({ how }, n) => ({ ...how, path: paths[n] as string })));
+  for (const [n, { bytes }] of ledgers.entries()) writeFileSync(paths[n], bytes);
+  const answers = askPython(ledgers.map(({ how }, n) => ({ ...how, path: paths[n] })));
   const differences: string[] = [];
   for (const [n, { bytes, options, kind }] of ledgers.entries()) {
-    const report = await verifyChunks(bytes, { ...options, name: paths[n] as string, maxFindings: MANY, threads: 1 });
+    const report = await verifyChunks(bytes, {
+      ...options,
+      name: paths[n],
+      maxFindings: MANY,
+      threads: 1,
+    });
     for (const { code } of report.findings) codes.add(code);
-    const found = differs(answers[n] as Answer, report);
+    const found = differs(answers[n], report);
     if (found !== undefined) differences.push(`${name(n)} (${kind}): ${found}`);
   }
   return differences;
