@@ -161,7 +161,8 @@ class _Reader:
         self.b, self.i, self.faults = line, 0, {}
 
     def note(self, code, at, path):
-        self.faults.setdefault(code, (at, pointer(path)))
+        if code not in self.faults or at < self.faults[code][0]:
+            self.faults[code] = (at, pointer(path))
 
     def run(self):
         value = None
@@ -211,10 +212,9 @@ class _Reader:
             return text
         for word, value in ((b'true', True), (b'false', False), (b'null', None)):
             if char == word[0]:
-                for expected in word:
-                    if self.peek() != expected:
-                        raise Fault('NOT_JSON', self.i, path)
-                    self.i += 1
+                if self.b[self.i:self.i + len(word)] != word:
+                    raise Fault('NOT_JSON', self.i, path)
+                self.i += len(word)
                 return value
         return self.number(path)
 
@@ -230,7 +230,7 @@ class _Reader:
             raise Fault('NOT_JSON', self.i + 1, path)
         if rest[:1] in (b'e', b'E') and 'e' not in text.lower():
             raise Fault('NOT_JSON', self.i + (2 if rest[1:2] in (b'+', b'-') else 1), path)
-        if rest[:1].isdigit():
+        if rest[:1] not in (b'', b',', b']', b'}', b' ', b'\t', b'\n', b'\r'):
             raise Fault('NOT_JSON', self.i, path)
         if not is_canonical_number(text):
             self.note('NUMBER_NOT_CANONICAL', start, path)
