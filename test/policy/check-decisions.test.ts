@@ -50,7 +50,7 @@ class Desk {
   }
 
   async append(event: object): Promise<string> {
-    return (await (await this.#ledger).append({ event, isAnew: true } as never)).eventId;
+    return (await (await this.#ledger).append({ event, isAnew: true })).eventId;
   }
 
   async ask(more: Partial<ActionRequest> = {}): Promise<string> {

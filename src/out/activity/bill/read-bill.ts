@@ -142,7 +142,8 @@ class BillReader {
   #readJson(bytes: Uint8Array): void {
     const decoded = decodeSourceJson(bytes);
     if (!decoded.ok) throw refuse('JSON', `${decoded.fault.code} at byte ${decoded.fault.offset}`);
-    const pages = Array.isArray(decoded.value) ? decoded.value : [decoded.value];
+    const { value } = decoded;
+    const pages = Array.isArray(value) ? (value as readonly SourceValue[]) : [value];
     for (const [index, page] of pages.entries()) {
       const at = pages.length === 1 ? '' : `/${index}`;
       const buckets = member(page, 'data');
