@@ -4,7 +4,7 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -160,7 +160,16 @@ const BY_TARGET = new Map(
 );
 
 /** The documents of the draft's middle, and headings that are left out: what only programs do, or what an appendix holds. */
-const DOCUMENTS = ['format', 'verification', 'bundle', 'proofs', 'witness', 'registries', 'security'];
+const DOCUMENTS = [
+  'format',
+  'verification',
+  'bundle',
+  'proofs',
+  'witness',
+  'passkeys',
+  'registries',
+  'security',
+].filter((name) => existsSync(`${root}docs/spec/${name}.md`));
 const LEFT_OUT = new Set(['Worked bytes', 'Schemas', 'Programs', 'Media types']);
 
 const cited = new Set();
@@ -204,17 +213,11 @@ for (const [name, sections] of outlines) {
     if (number !== undefined) anchors.set(`§${number}`, anchor);
   }
 }
-const WHOLE = {
-  format: '§1',
-  verification: '§8',
-  bundle: 'bundle.md#bundles',
-  proofs: 'proofs.md#proofs',
-  witness: 'witness.md#witnesses',
-  registries: 'registries.md#registries',
-};
-for (const [name, key] of Object.entries(WHOLE)) anchors.set(`${name}.md`, anchors.get(key));
+for (const [name, [top]] of outlines) anchors.set(`${name}.md`, top.anchor);
+// Their titles are no sections of the draft.
+anchors.set('format.md', anchors.get('§1'));
+anchors.set('verification.md', anchors.get('§8'));
 anchors.set('security.md', 'security');
-anchors.set('ed25519-verdicts.md', outlines.get('ed25519-verdicts')[0].anchor);
 anchors.set('codes.md', 'codes');
 anchors.set('northroot.cddl', 'cddl');
 anchors.set('northroot.abnf', 'abnf');
@@ -289,7 +292,9 @@ function spanOf(part, file) {
   const anchor = anchors.get(key);
   // What is beside the documents, such as schemas, is not in the draft.
   if (anchor === undefined) return inline(text, file);
-  return /^(?:format )?§|\.(?:md|cddl|abnf)$/.test(text) ? xref(anchor) : xref(anchor, words(text.replaceAll('`', '')));
+  return /^(?:format )?§|\.(?:md|cddl|abnf)$/.test(text)
+    ? xref(anchor)
+    : xref(anchor, words(text.replaceAll('`', '')));
 }
 
 function words(text) {
@@ -552,7 +557,7 @@ function render(date) {
   const middle = [
     `<section anchor="introduction"><name>Introduction</name>\n${blocks(introduction, 'introduction')}\n</section>`,
     conventions(),
-    ...['format', 'verification', 'bundle', 'proofs', 'witness', 'registries'].map(body),
+    ...DOCUMENTS.slice(0, -1).map(body),
     security(),
     iana(),
   ].join('\n');

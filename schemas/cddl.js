@@ -405,12 +405,21 @@ function negated({ not }, target) {
 
 function textOf({ pattern, title, minLength, maxLength, $ne }) {
   const other = $ne === undefined ? '' : ` .ne ${JSON.stringify($ne)}`;
-  if (minLength !== undefined) return `text .regexp ${JSON.stringify(`[\\s\\S]{${minLength},${maxLength}}`)}`;
-  if (pattern === undefined) return 'text';
+  const count = minLength === undefined ? undefined : `{${minLength},${maxLength}}`;
+  if (pattern === undefined)
+    return count === undefined ? 'text' : `text .regexp ${escaped(`[\\s\\S]${count}`)}`;
+  if (count !== undefined) return `text .regexp ${escaped(counted(pattern, count))}`;
   const form = PATTERNS[title] ?? pattern.replace(/^\^|\$$/g, '').replaceAll('(?:', '(');
   // A control has one type on its left.
   const regexp = `text .regexp ${escaped(form)}`;
   return other === '' ? regexp : `(${regexp})${other}`;
+}
+
+/** The pattern of a class of characters, with their number: a count above 1,000 is no part of a pattern. */
+function counted(pattern, count) {
+  const characters = /^\^(\[[^\]]+\])\*\$$/.exec(pattern)?.[1];
+  if (characters === undefined) throw new Error(`not any number of one class: ${pattern}`);
+  return characters + count;
 }
 
 /** A text as CDDL writes it: ASCII alone, so that no character hides. */

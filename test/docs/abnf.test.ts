@@ -156,7 +156,7 @@ describe('docs/spec/northroot.abnf', () => {
     const [note, checkpoint] = [patternOf(grammar, 'signed-note'), patternOf(grammar, 'checkpoint-note')];
     for (const each of notes) {
       // Unpaired surrogates are no characters of a note.
-      if (!each.isWellFormed()) continue;
+      if (/\p{Cs}/u.test(each)) continue;
       expect([each, note.test(each), checkpoint.test(each)]).toEqual([
         each,
         isNote(each),
@@ -194,7 +194,7 @@ describe('docs/spec/northroot.abnf', () => {
     }
     const note = Buffer.from(notes.find(isCheckpoint) ?? '');
     for (const extra of [undefined, Buffer.from('é')]) {
-      const members = { index: 1, hashes: ['\0'.repeat(32)], note, ...(extra && { extra }) };
+      const members = { index: 1, hashes: ['\0'.repeat(32)], note, extra };
       const proof = Buffer.from(formatTlogProof(members)).toString();
       expect(decodeTlogProof(Buffer.from(proof)).ok).toBe(true);
       expect([proof, is('tlog-proof', proof)]).toEqual([proof, true]);
