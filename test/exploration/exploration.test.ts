@@ -4,13 +4,14 @@
  */
 
 import { describe, expect, it } from 'vitest';
+import { Alive } from './alive.js';
 import { type Exploration, explore, replay, walk } from './explore.js';
-import { FULL, WHOLE, worldOf } from './worlds.js';
+import { FULL, LARGE, WHOLE, worldOf } from './worlds.js';
 
 const TRACE = process.env['EXPLORE_TRACE'];
 const STATES = Number(process.env['EXPLORE_STATES'] ?? 2_000);
 
-const WALKS = 40;
+const SEEDS = Array.from({ length: Number(process.env['EXPLORE_SEEDS'] ?? 12) }, (_, index) => index + 1);
 const WALK_LENGTH = 60;
 
 function say(text: string): void {
@@ -49,8 +50,23 @@ describe.runIf(TRACE === undefined)('the invariants hold', () => {
     expect(run.states).toBeGreaterThanOrEqual(STATES);
   });
 
-  it(`on ${WALKS} ways through the full world`, async () => {
+  it.runIf(process.env['EXPLORE_LARGE'] === '1')('in every state of the large world', async () => {
+    const beganMs = Date.now();
+    const onProgress = (states: number, depth: number): void => say(`${states} states, depth ${depth}`);
+    const run = await explore(worldOf(LARGE), { onProgress });
+    say(describeRun(run, beganMs));
+    expect(run.found).toBeUndefined();
+    expect(run.isWhole).toBe(true);
+  });
+
+  it.each(SEEDS)('on a way through the full world, for programs that stay too: seed %i', async (seed) => {
     const world = worldOf(FULL);
-    for (let seed = 1; seed <= WALKS; seed += 1) expect(await walk(world, seed, WALK_LENGTH)).toBeUndefined();
+    const alive = new Alive(world, await world.begin());
+    const { found } = await walk(world, seed, WALK_LENGTH, async (from, { act, state }) => {
+      const answer = await alive.follow(from, state, act);
+      if (act?.kind === 'answer') expect(answer).toEqual(act.answer);
+      expect(alive.node).toBe(state.node);
+    });
+    expect(found).toBeUndefined();
   });
 });

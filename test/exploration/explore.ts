@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Broken, InvariantName } from '../invariants.js';
-import type { State, World } from './world.js';
+import type { State, Successor, World } from './world.js';
 
 export interface Found {
   /** What leads there: the numbers of the choices, as {@link replay} takes them. */
@@ -34,10 +34,6 @@ export interface ExploreOptions {
   /** Default: no limit. */
   readonly maxStates?: number;
   readonly onProgress?: (states: number, depth: number) => void;
-  /** Called with some states and the ways to them. Default: none. */
-  readonly onSample?: (trace: readonly number[], state: State) => Promise<void>;
-  /** One in so many. */
-  readonly sampledOneIn?: number;
 }
 
 /** The name of a state: 53 bits of SHA-256. Two of 10^6 states have one name with a probability of 1 in 10^4. */
@@ -47,7 +43,7 @@ function nameOf(text: string): number {
 }
 
 export async function explore(world: World, options: ExploreOptions = {}): Promise<Exploration> {
-  const { maxStates = Infinity, until, onProgress, onSample, sampledOneIn = Infinity } = options;
+  const { maxStates = Infinity, until, onProgress } = options;
   const first = await world.begin();
   const seen = new Set([nameOf(JSON.stringify(first))]);
   /** Of each state: the one that it was reached from, and by which choice. */
@@ -83,7 +79,6 @@ export async function explore(world: World, options: ExploreOptions = {}): Promi
           const trace = traceTo(own);
           return end(false, { trace: trace.join('.'), steps: await wordsOf(world, trace), broken });
         }
-        if (own % sampledOneIn === 0) await onSample?.(traceTo(own), state);
         if (own % 10_000 === 0) onProgress?.(own, depth + 1);
         if (parents.length >= maxStates) return end(false);
       }
@@ -122,8 +117,22 @@ export async function replay(world: World, trace: string): Promise<Found> {
   return { trace, steps: await wordsOf(world, choices), broken: await world.brokenOf(state) };
 }
 
-/** One way through a world, drawn by a seed, of at most so many steps; every state on it is looked at. */
-export async function walk(world: World, seed: number, length: number): Promise<Found | undefined> {
+export interface Walked {
+  readonly trace: readonly number[];
+  /** What is broken on the way, first. */
+  readonly found: Found | undefined;
+}
+
+/**
+ * One way through a world, drawn by a seed, of at most so many steps; every state on it is looked at.
+ * @param onStep - Called with each step
+ */
+export async function walk(
+  world: World,
+  seed: number,
+  length: number,
+  onStep?: (from: State, taken: Successor) => Promise<void>,
+): Promise<Walked> {
   let drawn = seed;
   const draw = (below: number): number => {
     // A linear congruential generator is enough to choose by.
@@ -136,12 +145,13 @@ export async function walk(world: World, seed: number, length: number): Promise<
     const successors = await world.successorsOf(state);
     const choice = draw(successors.length);
     const taken = successors[choice];
-    if (taken === undefined) return undefined;
+    if (taken === undefined) break;
     trace.push(choice);
+    await onStep?.(state, taken);
     ({ state } = taken);
     const broken = await world.brokenOf(state);
     if (Object.keys(broken).length > 0)
-      return { trace: trace.join('.'), steps: await wordsOf(world, trace), broken };
+      return { trace, found: { trace: trace.join('.'), steps: await wordsOf(world, trace), broken } };
   }
-  return undefined;
+  return { trace, found: undefined };
 }

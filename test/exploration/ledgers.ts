@@ -76,7 +76,8 @@ export interface LedgerOptions {
 }
 
 const ORIGIN = 'example.com/exploration';
-const A_DIGEST = /[A-Za-z0-9_-]{43}/g;
+/** In base64url, without its algorithm. */
+export const A_DIGEST = /[A-Za-z0-9_-]{43}/g;
 
 export class Ledgers {
   readonly nodes: Node[] = [];

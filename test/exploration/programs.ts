@@ -27,12 +27,18 @@ export interface CallPlan {
   readonly params: number;
 }
 
-/** What a program does to the ledger. Records are named by their seq. */
+/** What a program does to the ledger. Records are named by their seq; `at` is the number of the time at which whoever asks says it is. */
 export type Step =
   | { readonly kind: 'ask'; readonly call: number; readonly key: string }
   | { readonly kind: 'begin'; readonly call: number; readonly auth: number }
-  | { readonly kind: 'settle'; readonly call: number; readonly auth: number; readonly start: number }
-  | { readonly kind: 'release'; readonly call: number; readonly auth: number }
+  | {
+      readonly kind: 'settle';
+      readonly call: number;
+      readonly auth: number;
+      readonly start: number;
+      readonly at: number;
+    }
+  | { readonly kind: 'release'; readonly call: number; readonly auth: number; readonly at: number }
   | { readonly kind: 'abandon'; readonly call: number; readonly auth: number }
   | { readonly kind: 'approve' }
   | {
@@ -40,8 +46,9 @@ export type Step =
       readonly grant: 0 | 1;
       readonly effect: Effect;
       readonly inFlight?: InFlight;
+      readonly at: number;
     }
-  | { readonly kind: 'note' };
+  | { readonly kind: 'note'; readonly at: number };
 
 export type Effect = 'suspend' | 'resume' | 'revoke';
 export type InFlight = 'finish' | 'stop';
@@ -132,7 +139,7 @@ async function takeOrFail(
     case 'settle': {
       const done = {
         startedAt: startedAt(step.start),
-        endedAt: now(),
+        endedAt: TIMES[step.at] as string,
         meterUsed: ONE,
         outcome: 'success',
       } as const;
@@ -142,7 +149,13 @@ async function takeOrFail(
     }
     case 'release': {
       const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABANDONED } as const;
-      return toldOf(await live.record(idAt(step.auth), { startedAt: now(), endedAt: now(), ...nothing }));
+      return toldOf(
+        await live.record(idAt(step.auth), {
+          startedAt: TIMES[step.at],
+          endedAt: TIMES[step.at],
+          ...nothing,
+        }),
+      );
     }
     case 'abandon':
       return toldOf(await live.abandon(idAt(step.auth)));

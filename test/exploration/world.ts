@@ -96,9 +96,21 @@ export interface State {
   readonly unanswered: number;
 }
 
+/** What a program does; the rest is done by hosts and time. */
+export type Act =
+  | { readonly kind: 'begin'; readonly actor: number; readonly step: Step }
+  /** Tries to append: what was decided by an earlier ledger is decided anew. */
+  | { readonly kind: 'write'; readonly actor: number }
+  | { readonly kind: 'answer'; readonly actor: number; readonly answer: Answer }
+  /** `stored`: how many records of its group are written before it ends. */
+  | { readonly kind: 'end'; readonly actor: number; readonly stored: number };
+
+type Add = (label: string, next: State, act?: Act) => void;
+
 export interface Successor {
   /** What happens, in words. */
   readonly label: string;
+  readonly act: Act | undefined;
   readonly state: State;
 }
 
@@ -139,7 +151,7 @@ export class World {
   /** All that can happen next, in an order that is always the same. */
   async successorsOf(state: State): Promise<Successor[]> {
     const found: Successor[] = [];
-    const add = (label: string, next: State): void => void found.push({ label, state: this.#normal(next) });
+    const add: Add = (label, next, act) => void found.push({ label, act, state: this.#normal(next) });
     for (let actor = 0; actor < NAMES.length; actor += 1) {
       if (actor < OWNER && actor >= this.options.deciders) continue;
       if (state.actors[actor] === null) await this.#begin(state, actor, add);
@@ -151,30 +163,41 @@ export class World {
   }
 
   /** What an idle program may be asked for. */
-  async #begin(state: State, actor: number, add: (label: string, next: State) => void): Promise<void> {
+  async #begin(state: State, actor: number, add: Add): Promise<void> {
     const name = NAMES[actor];
     if (actor === OWNER) {
       for (const index of state.left) {
         const asked = this.options.owner[index];
         const step: Step =
           typeof asked === 'string'
-            ? { kind: asked }
+            ? asked === 'note'
+              ? { kind: asked, at: state.time }
+              : { kind: asked }
             : {
                 kind: 'withdraw',
+                at: state.time,
                 effect: asked[0],
                 grant: asked[1],
                 ...(asked[2] === undefined ? {} : { inFlight: asked[2] }),
               };
         const left = state.left.filter((each) => each !== index);
         const what = typeof asked === 'string' ? asked : asked.join(' ');
-        add(`${name}: ${what}`, await this.#read({ ...state, left }, actor, step));
+        add(`${name}: ${what}`, await this.#read({ ...state, left }, actor, step), {
+          kind: 'begin',
+          actor,
+          step,
+        });
       }
       return;
     }
     for (const [call, [stage, asks, auth, start]] of state.calls.entries()) {
       const ask = async (step: Step, next: Stage, asked = asks): Promise<void> => {
         const calls = state.calls.with(call, [next, asked, auth, start]);
-        add(`${name}: ${step.kind} ${call}`, await this.#read({ ...state, calls }, actor, step));
+        add(`${name}: ${step.kind} ${call}`, await this.#read({ ...state, calls }, actor, step), {
+          kind: 'begin',
+          actor,
+          step,
+        });
       };
       const isToAsk =
         stage === 'new' ||
@@ -187,27 +210,29 @@ export class World {
       }
       if (stage === 'allowed') {
         await ask({ kind: 'begin', call, auth }, 'beginning');
-        await ask({ kind: 'release', call, auth }, 'settling');
+        await ask({ kind: 'release', call, auth, at: state.time }, 'settling');
       }
-      if (stage === 'ran') await ask({ kind: 'settle', call, auth, start }, 'settling');
+      if (stage === 'ran') await ask({ kind: 'settle', call, auth, start, at: state.time }, 'settling');
       if (stage === 'lost' && auth !== NO_RECORD) await ask({ kind: 'abandon', call, auth }, 'settling');
     }
   }
 
   /** Reads the ledger, and decides by it. What needs no record is answered by what was read. */
   async #read(state: State, actor: number, step: Step, stopsBefore = state.stops.length): Promise<State> {
-    const out = await this.ledgers.outcomeOf(state.node, state.time, step);
+    // What is not decided under the lock is dated when it is asked for.
+    const time = step.kind === 'withdraw' || step.kind === 'note' ? step.at : state.time;
+    const out = await this.ledgers.outcomeOf(state.node, time, step);
     const phase = out.made.length === 0 ? 'stored' : 'read';
     return { ...state, actors: state.actors.with(actor, [phase, step, out.number, stopsBefore]) };
   }
 
-  async #goOn(state: State, actor: number, add: (label: string, next: State) => void): Promise<void> {
+  async #goOn(state: State, actor: number, add: Add): Promise<void> {
     const [phase, step, number, stopsBefore] = state.actors[actor] as NonNullable<Actor>;
     const { weakness } = this.options;
     const name = NAMES[actor];
     if (phase === 'stale' && weakness === undefined) {
       // That it ends is the same as if it had ended before.
-      add(`${name} reads again`, await this.#read(state, actor, step, stopsBefore));
+      add(`${name} reads again`, await this.#read(state, actor, step, stopsBefore), { kind: 'write', actor });
       return;
     }
     const out = this.ledgers.outcomes[number];
@@ -215,14 +240,23 @@ export class World {
     if (phase === 'stored') {
       if (out.settled === 0)
         add(`${name} is never answered`, { ...this.#ended(state, actor), unanswered: state.unanswered + 1 });
-      else add(`${name} answers`, this.#tell(state, actor, step, out, stopsBefore, true));
+      else
+        add(`${name} answers`, this.#tell(state, actor, step, out, stopsBefore, true), {
+          kind: 'answer',
+          actor,
+          answer: out.answer,
+        });
     } else {
       const stored = await this.#store(state, step, out, isCurrent);
       const last = stored?.made.at(-1);
       if (stored !== undefined && last !== undefined) {
         const actors = state.actors.with(actor, ['stored', step, stored.number, stopsBefore]);
-        add(`${name} stores`, { ...state, actors, node: last });
-      } else add(`${name} reads again`, await this.#read(state, actor, step, stopsBefore));
+        add(`${name} stores`, { ...state, actors, node: last }, { kind: 'write', actor });
+      } else
+        add(`${name} reads again`, await this.#read(state, actor, step, stopsBefore), {
+          kind: 'write',
+          actor,
+        });
       if (weakness === 'tells-before-stored')
         add(`${name} answers early`, this.#tell(state, actor, step, out, stopsBefore, false));
     }
@@ -231,11 +265,15 @@ export class World {
     const before = this.ledgers.recordsOf(state.node).at(-2)?.number ?? NO_RECORD;
     if (weakness === 'loses-acknowledged' && this.ledgers.sizeOf(state.node) > SETUP_SIZE)
       add(`${name} ends, and the last record with it`, { ...crashed, node: before });
-    add(`${name} ends`, crashed);
+    add(`${name} ends`, crashed, { kind: 'end', actor, stored: 0 });
     // A group that was being written may be there in part.
     if (phase === 'read' && isCurrent)
       for (const [index, node] of out.made.slice(0, -1).entries())
-        add(`${name} stores ${index + 1} of ${out.made.length}, and ends`, { ...crashed, node });
+        add(
+          `${name} stores ${index + 1} of ${out.made.length}, and ends`,
+          { ...crashed, node },
+          { kind: 'end', actor, stored: index + 1 },
+        );
   }
 
   /** What storing leads to; undefined where the ledger has changed, and is read again. */
@@ -303,7 +341,7 @@ export class World {
     return { ...state, actors, calls };
   }
 
-  #host(state: State, call: number, stage: Stage, add: (label: string, next: State) => void): void {
+  #host(state: State, call: number, stage: Stage, add: Add): void {
     const [, asks, auth, start] = state.calls[call];
     const to = (next: Stage): State['calls'] => state.calls.with(call, [next, asks, auth, start]);
     const node =

@@ -161,6 +161,25 @@ export const WHOLE: Readonly<Record<string, Plan>> = {
   },
 };
 
+/** Of which every state is looked at too, by hand: two calls of two grants, asked of two deciders, a stop and its end, a crash. */
+export const LARGE: Plan = {
+  ledger: CAP,
+  world: {
+    ...CALM,
+    calls: [
+      { grant: 0, isBegunAtOnce: true, ...READ },
+      { grant: 1, isBegunAtOnce: false, ...READ },
+    ],
+    owner: [
+      ['suspend', 0, 'stop'],
+      ['resume', 0],
+    ],
+    crashes: 1,
+    abandons: true,
+  },
+  bounds: CAPS,
+};
+
 /** Allows what the grants deny for one reason. */
 function allowing(code: string): NonNullable<LedgerOptions['policy']> {
   return (state) => {
