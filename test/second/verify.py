@@ -355,7 +355,7 @@ class Verifier(Rules):
             return
         is_required = self.genesis and self.genesis['signing'].get('binding') == 'required'
         if rec.type == 'key':
-            self.find('LEDGER_UNBOUND', rec, '/event/ledger_id')
+            self.find('LEDGER_UNBOUND', rec, '/event/ledger_id', 'key')
             rec.is_unbound = True
         elif is_required and rec.type != 'genesis':
             self.find('LEDGER_UNBOUND', rec, '/event/ledger_id', '')
