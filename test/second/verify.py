@@ -574,7 +574,7 @@ class Verifier(Rules):
             self.find('CHECKPOINT_MISSING', rec, '/event/checkpoint_event_id')
         note = parse_note(event['note'])
         point = known[1] if known else None
-        if note is None or known and (point is None or note.text != point.note.text):
+        if note is None or point is not None and note.text != point.note.text:
             self.find('CHECKPOINT_NOTE_MALFORMED', rec, '/event/note')
             return
         if point is None:
