@@ -1,12 +1,13 @@
 /**
- * Makes the content of the package, the same bytes every time: `node conformance/generate.js`, after `npm run build`. What the rules
+ * Makes the content of the package, the same bytes every time: `node conformance/generate.js`, after `npm run build`. With the path of a
+ * folder it makes the whole package there, and touches nothing here. What the rules
  * state apart from the product (`fixtures/expected.json`, hashes, trees, sums) is computed apart, and held against the product: where
  * they differ, nothing is written.
  */
 
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeProofs } from './make/proofs.js';
 import { makeFineLedgers, makeVectors } from './make/vectors.js';
@@ -16,9 +17,11 @@ import { makeWriterCases } from './make/writer.js';
 import { makeVerifierCases, readFixtureFiles } from './make/verifier.js';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const PACKED = ['README.md', 'LICENSE', 'package.json', 'bin', 'lib', 'content'];
+const OWN = ['README.md', 'package.json', 'bin', 'lib'];
+const PACKED = [...OWN, 'LICENSE', 'content'];
 
-async function main() {
+/** @param folder - Where the package is made */
+async function main(folder) {
   const files = readFixtureFiles();
   const cases = {
     verifier: [
@@ -32,16 +35,18 @@ async function main() {
   };
   cases.writer = makeWriterCases(files, cases.verifier);
   assertUnique(Object.values(cases).flat());
-  rmSync(join(HERE, 'content'), { recursive: true, force: true });
+  if (folder !== HERE)
+    for (const path of OWN) cpSync(join(HERE, path), join(folder, path), { recursive: true });
+  rmSync(join(folder, 'content'), { recursive: true, force: true });
   const write = (path, bytes) => {
-    mkdirSync(dirname(join(HERE, path)), { recursive: true });
-    writeFileSync(join(HERE, path), bytes);
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), bytes);
   };
   for (const [path, bytes] of files) write(`content/files/${path}`, bytes);
   for (const [name, own] of Object.entries(cases))
     write(`content/cases/${name}.json`, formatCases(name, own));
-  cpSync(join(HERE, '../LICENSE'), join(HERE, 'LICENSE'));
-  writeManifest(cases, write);
+  cpSync(join(HERE, '../LICENSE'), join(folder, 'LICENSE'));
+  writeManifest(cases, folder, write);
 }
 
 function assertUnique(cases) {
@@ -59,10 +64,10 @@ function formatCases(name, cases) {
 }
 
 /** `SHA256SUMS` has every packed file but itself and the manifest, in the form of `sha256sum -c`; the manifest has its digest. */
-function writeManifest(cases, write) {
-  const paths = PACKED.flatMap((path) => listFiles(path)).sort();
+function writeManifest(cases, folder, write) {
+  const paths = PACKED.flatMap((path) => listFiles(folder, path)).sort();
   const hex = (bytes) => createHash('sha256').update(bytes).digest('hex');
-  const sums = paths.map((path) => `${hex(readFileSync(join(HERE, path)))}  ${path}\n`).join('');
+  const sums = paths.map((path) => `${hex(readFileSync(join(folder, path)))}  ${path}\n`).join('');
   write('SHA256SUMS', sums);
   const { name, version } = JSON.parse(readFileSync(join(HERE, 'package.json')));
   const counts = Object.fromEntries(Object.entries(cases).map(([each, { length }]) => [each, length]));
@@ -73,19 +78,19 @@ function writeManifest(cases, write) {
   );
 }
 
-function listFiles(path) {
+function listFiles(folder, path) {
   const entries =
     path.includes('.') || path === 'LICENSE'
       ? undefined
-      : readdirSync(join(HERE, path), { recursive: true, withFileTypes: true });
+      : readdirSync(join(folder, path), { recursive: true, withFileTypes: true });
   if (entries === undefined) return [path];
   return entries
     .filter((entry) => entry.isFile())
     .map((entry) =>
       join(entry.parentPath, entry.name)
-        .slice(HERE.length + 1)
+        .slice(folder.length + 1)
         .replaceAll('\\', '/'),
     );
 }
 
-await main();
+await main(resolve(process.argv[2] ?? HERE));

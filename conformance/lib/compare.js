@@ -7,7 +7,7 @@ const IN_WORDS = new Set(['message', 'expected', 'actual', 'amounts', 'decimals'
 
 /**
  * What differs first, or undefined. Members that are not expected are ignored; an expected null is met by absence.
- * `{"$oneOf":[…]}` is met by each of its values.
+ * `{"$oneOf":[…]}` is met by each of its values, `{"$type":…}` by every value of that type of JavaScript.
  */
 export function findDifference(expected, actual, path = '') {
   if (expected === null)
@@ -25,6 +25,7 @@ export function findDifference(expected, actual, path = '') {
   }
   if (typeof expected !== 'object')
     return Object.is(expected, actual) ? undefined : tell(path, expected, actual);
+  if ('$type' in expected) return typeof actual === expected.$type ? undefined : tell(path, expected, actual);
   if ('$oneOf' in expected) {
     const isOne = expected.$oneOf.some((each) => findDifference(each, actual, path) === undefined);
     return isOne ? undefined : tell(path, expected.$oneOf, actual);

@@ -62,7 +62,7 @@ function trace(name, about, { bytes }, steps, ledger = {}) {
 /** A further handle on the same ledger: another process. */
 function openOther(handle = 'other', secret = 'conformance gate', principal = 'service:gate') {
   const input = { handle, of: 'gate', now: at(10), secret: secretOf(secret), principal_id: principal };
-  return { op: 'open', input, expect: {} };
+  return { op: 'open', input, expect: { refused: null, records: { $type: 'number' } } };
 }
 
 /** A request for `usd`; `save` names its event. */
@@ -84,7 +84,10 @@ function decide(second, usd, expect, { save, call = 'one', handle = 'gate', ...m
   };
 }
 
-const ALLOWED = { decision: 'allow', recorded: true };
+const DONE = { refused: null, event_id: { $type: 'string' } };
+const ALLOWED = { ...DONE, decision: 'allow', recorded: true };
+/** Of several requests at once, of which some are refused. */
+const DECIDED = { ...DONE, decision: { $oneOf: ['allow', 'deny'] } };
 const denied = (...codes) => ({ decision: 'deny', decision_code: { $oneOf: codes }, recorded: true });
 const refused = (...codes) => ({ refused: { $oneOf: codes } });
 /** A refusal that is recorded as a denial, told as one, or an error: a request that cannot be begun. */
@@ -130,7 +133,7 @@ function revoke(second, grantId, effect, inFlight, handle = 'gate') {
     effect,
     ...(inFlight && { in_flight: inFlight }),
   };
-  return { op: 'revoke', input, expect: {} };
+  return { op: 'revoke', input, expect: DONE };
 }
 
 const action = (decision) => ({ event_type: 'authorization', decision, authorization: { kind: 'action' } });
@@ -262,8 +265,8 @@ function makeRetries() {
       one,
       [
         first,
-        start(12, 'one', {}, { save: 'begun' }),
-        settle(13, 'one', {}, { from: 'begun' }),
+        start(12, 'one', DONE, { save: 'begun' }),
+        settle(13, 'one', DONE, { from: 'begun' }),
         decide(14, '0.50', no('AUTHORIZATION_REUSED'), keyed),
       ],
       { counts: [count(1, action('allow')), executions(1)] },
@@ -274,7 +277,7 @@ function makeRetries() {
       one,
       [
         first,
-        release(12, 'one', {}),
+        release(12, 'one', DONE),
         decide(13, '0.50', no('AUTHORIZATION_REUSED'), keyed),
         decide(14, '0.50', ALLOWED, { request_key: 'order-7/2' }),
       ],
@@ -314,7 +317,7 @@ function makeRetries() {
 function makeLives() {
   const one = world();
   const first = decide(11, '0.50', ALLOWED, { save: 'one' });
-  const begin = start(12, 'one', {}, { save: 'begun' });
+  const begin = start(12, 'one', DONE, { save: 'begun' });
   return [
     trace(
       'life',
@@ -323,7 +326,7 @@ function makeLives() {
       [
         first,
         begin,
-        settle(13, 'one', {}, { from: 'begun', usd: '0.20' }),
+        settle(13, 'one', DONE, { from: 'begun', usd: '0.20' }),
         decide(14, '0.80', ALLOWED, { call: 'two' }),
         decide(15, '0.01', denied('RESERVATION_OVER_CAP'), { call: 'three' }),
       ],
@@ -343,7 +346,7 @@ function makeLives() {
       'start-in-time',
       'an instant before it is',
       one,
-      [decide(11, '0.50', ALLOWED, { save: 'one', expires_at: at(20) }), start(19, 'one', {})],
+      [decide(11, '0.50', ALLOWED, { save: 'one', expires_at: at(20) }), start(19, 'one', DONE)],
       { counts: [starts(1)] },
     ),
     trace(
@@ -382,7 +385,7 @@ function makeLives() {
       [
         first,
         begin,
-        settle(13, 'one', {}, { from: 'begun' }),
+        settle(13, 'one', DONE, { from: 'begun' }),
         start(14, 'one', refused('AUTHORIZATION_REUSED')),
       ],
       { counts: [starts(1), executions(1)] },
@@ -394,7 +397,7 @@ function makeLives() {
       [
         first,
         decide(12, '0.60', denied('RESERVATION_OVER_CAP'), { call: 'two' }),
-        release(13, 'one', {}),
+        release(13, 'one', DONE),
         decide(14, '1.00', ALLOWED, { call: 'three' }),
       ],
       { counts: [executions(1)] },
@@ -412,7 +415,7 @@ function makeApprovals() {
   const answer = (second, op, handle = 'ada') => ({
     op,
     input: { handle, now: at(second), request_event_id: ref('asked') },
-    expect: {},
+    expect: DONE,
   });
   const above = world({ bounds: { approvals: [{ ...rule, above: meters({ usd: dec('0.30') }) }] } });
   return [
@@ -456,7 +459,7 @@ function makeApprovals() {
         openOther(),
         ask(11),
         answer(12, 'approve'),
-        race([decide(13, '0.30'), decide(13, '0.30', undefined, { handle: 'other' })]),
+        race([decide(13, '0.30'), decide(13, '0.30', undefined, { handle: 'other' })], DECIDED),
       ],
       { counts: [count(1, action('allow'))] },
     ),
@@ -469,12 +472,12 @@ function makeApprovals() {
   ];
 }
 
-/** All at once; without `expect` any answer is right. */
-function race(steps, results) {
+/** All at once: each is answered by `result`, in whatever order they come. */
+function race(steps, result) {
   return {
     op: 'race',
     input: { requests: steps.map(({ op, input }) => ({ op, ...input })) },
-    expect: results === undefined ? {} : { results },
+    expect: { results: steps.map(() => result) },
   };
 }
 
@@ -497,13 +500,13 @@ function makeWithdrawals() {
                 start(
                   place === 1 ? 21 : 12,
                   'one',
-                  place === 1 && isStopped ? refused('GRANT_REVOKED') : {},
+                  place === 1 && isStopped ? refused('GRANT_REVOKED') : DONE,
                   { save: place === 1 && isStopped ? undefined : 'begun' },
                 ),
               ]),
           ...(place === 0 || (place === 1 && isStopped)
             ? []
-            : [settle(place === 3 ? 13 : 22, 'one', {}, { from: 'begun' })]),
+            : [settle(place === 3 ? 13 : 22, 'one', DONE, { from: 'begun' })]),
         ];
         made.push(
           trace(
@@ -528,7 +531,7 @@ function makeWithdrawals() {
       decide(11, '0.20', ALLOWED, { save: 'one' }),
       revoke(12, one.grant, 'suspend', 'finish'),
       decide(13, '0.20', denied('GRANT_REVOKED'), { call: 'two' }),
-      start(14, 'one', {}),
+      start(14, 'one', DONE),
       revoke(15, one.grant, 'resume'),
       decide(16, '0.20', ALLOWED, { call: 'three' }),
     ]),
@@ -537,7 +540,7 @@ function makeWithdrawals() {
       revoke(12, one.grant, 'suspend', 'stop'),
       revoke(13, one.grant, 'resume'),
       start(14, 'one', refused('GRANT_REVOKED')),
-      release(15, 'one', {}),
+      release(15, 'one', DONE),
       decide(16, '0.20', ALLOWED, { call: 'two' }),
     ]),
     trace('revoke-parent', 'what hangs below a revoked grant is revoked', delegated(), [
@@ -590,27 +593,25 @@ function makeRaces() {
   const begins = handles.map((handle) => start(12, 'one', undefined, { handle }));
   const others = [openOther(), openOther('third')];
   made.push(
-    trace('race-cap', 'five at once of whom three fit', one, [...others, race(five)], {
+    trace('race-cap', 'five at once of whom three fit', one, [...others, race(five, DECIDED)], {
       counts: [count(3, action('allow')), count(2, action('deny'))],
     }),
     trace(
       'race-key',
       'one request key at three processes at once: one action',
       one,
-      [
-        ...others,
-        race(
-          keyed,
-          keyed.map(() => ({ decision: 'allow' })),
-        ),
-      ],
+      [...others, race(keyed, { ...DONE, decision: 'allow' })],
       { counts: [count(1, action('allow'))] },
     ),
     trace(
       'race-start',
       'one action begun at three processes at once: one start',
       one,
-      [...others, first, race(begins)],
+      [
+        ...others,
+        first,
+        race(begins, { $oneOf: [DONE, refused('AUTHORIZATION_STARTED', 'AUTHORIZATION_REUSED')] }),
+      ],
       {
         counts: [starts(1)],
       },

@@ -7,7 +7,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { createHash } from 'node:crypto';
 import { dec, execution, genesis, grant, int, meters } from '../../fixtures/make/events.js';
 import { ed25519Key, mlDsa44Key, p256Key, sha256 } from '../../fixtures/make/keys.js';
-import { FixtureLedger, keyEntry, sealEvent, treeRoot } from '../../fixtures/make/ledger.js';
+import { digest, FixtureLedger, keyEntry, sealEvent, treeRoot } from '../../fixtures/make/ledger.js';
 import {
   checkpointText,
   logLine,
@@ -174,6 +174,7 @@ function makeSignatures() {
   const digestHex = sha256(message).toString('hex');
   add('es256', 'right, with the low s', CURVE.wire, low, true, {
     digest: digestHex,
+    record: hex(recordOf(event, CURVE.keyid, low)),
     r: r.toString(),
     s: lowS.toString(),
   });
@@ -191,6 +192,12 @@ function makeSignatures() {
     );
   add('es256-der', 'DER instead of r and s', CURVE.wire, toDer(low), false);
   return made;
+}
+
+/** The first record of a ledger, with one signature. */
+function recordOf(event, keyid, sig) {
+  const rest = { prev: digest(''), seq: 0, signatures: [{ keyid, sig: sig.toString('base64url') }] };
+  return Buffer.from(`{"event":${event.toString()},${canonicalText(rest).slice(1)}`);
 }
 
 function rawOf(wire) {

@@ -59,10 +59,12 @@ const TREES = ['--operation', 'tree'] as const;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'northroot-'));
-  const made = spawnSync(process.execPath, [`${SOURCE}generate.js`], { encoding: 'utf8' });
+  // Not beside its sources, where other tests look.
+  const source = join(folder, 'source');
+  const made = spawnSync(process.execPath, [`${SOURCE}generate.js`, source], { encoding: 'utf8' });
   expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
   const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
-    cwd: SOURCE,
+    cwd: source,
     encoding: 'utf8',
   });
   const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
