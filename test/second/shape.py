@@ -129,9 +129,8 @@ def _quantity(value, path, out, is_positive=False):
             form = BITS if name == 'bits' else POSITIVE if name == 'd' or is_positive else INTEGER
             if not form.match(part):
                 out.append((here, 1, 'QUANTITY_INVALID'))
-            elif name == 'bits' and part[:3] in ('7ff', 'fff'):
-                out.append((path, 3, 'QUANTITY_INVALID'))
-    if len(out) == before and kind == 'rat' and gcd(int(value['n']), int(value['d'])) != 1:
+    if len(out) == before and (kind == 'f64' and value['bits'][:3] in ('7ff', 'fff')
+                               or kind == 'rat' and gcd(int(value['n']), int(value['d'])) != 1):
         out.append((path, 3, 'QUANTITY_INVALID'))
 
 

@@ -355,7 +355,7 @@ class Verifier(Rules):
             return
         is_required = self.genesis and self.genesis['signing'].get('binding') == 'required'
         if rec.type == 'key':
-            self.find('LEDGER_UNBOUND', rec, '/event/ledger_id')
+            self.find('LEDGER_UNBOUND', rec, '/event/ledger_id', 'key')
             rec.is_unbound = True
         elif is_required and rec.type != 'genesis':
             self.find('LEDGER_UNBOUND', rec, '/event/ledger_id', '')
@@ -574,7 +574,7 @@ class Verifier(Rules):
             self.find('CHECKPOINT_MISSING', rec, '/event/checkpoint_event_id')
         note = parse_note(event['note'])
         point = known[1] if known else None
-        if note is None or known and (point is None or note.text != point.note.text):
+        if note is None or point is not None and note.text != point.note.text:
             self.find('CHECKPOINT_NOTE_MALFORMED', rec, '/event/note')
             return
         if point is None:
