@@ -19,7 +19,7 @@ import {
   POLICIES,
 } from '../fixtures/cases.js';
 import { askPython, difference, formOf, PYTHON, type Answer } from './kit.js';
-import { NOW, pathsOf, randomLedger } from './ledgers.js';
+import { NOW, pathsOf, randomLedger, type RandomLedger } from './ledgers.js';
 
 const RUNS = Number(process.env['SECOND_RUNS'] ?? 200);
 const SEED = Number(process.env['SEED'] ?? 20_261_127);
@@ -84,10 +84,7 @@ describe.skipIf(PYTHON === undefined)('the second verifier', () => {
 
 const codes = new Set<string>();
 
-async function compare(
-  ledgers: readonly ReturnType<typeof randomLedger>[],
-  name = String,
-): Promise<string[]> {
+async function compare(ledgers: readonly RandomLedger[], name = String): Promise<string[]> {
   const paths = ledgers.map((_, n) => join(folder, `${n}.jsonl`));
   for (const [n, { bytes }] of ledgers.entries()) writeFileSync(paths[n], bytes);
   const answers = askPython(ledgers.map(({ how }, n) => ({ ...how, path: paths[n] })));
