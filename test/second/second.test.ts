@@ -7,8 +7,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Report } from '../../src/rules/report/report.js';
-import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
+import { buildReport, type Report } from '../../src/rules/report/report.js';
+import { runVerification } from '../../src/rules/verify/run-verification.js';
+import { bytesSource } from '../bytes-source.js';
 import {
   CASES,
   FILE_CASES,
@@ -19,7 +20,7 @@ import {
   POLICIES,
 } from '../fixtures/cases.js';
 import { askPython, difference, formOf, PYTHON, type Answer } from './kit.js';
-import { NOW, pathsOf, randomLedger } from './ledgers.js';
+import { NOW, pathsOf, randomLedger, type RandomLedger } from './ledgers.js';
 
 const RUNS = Number(process.env['SECOND_RUNS'] ?? 200);
 const SEED = Number(process.env['SEED'] ?? 20_261_127);
@@ -85,20 +86,16 @@ describe.skipIf(PYTHON === undefined)('the second verifier', () => {
 const codes = new Set<string>();
 
 async function compare(
-  ledgers: readonly ReturnType<typeof randomLedger>[],
-  name = String,
+  ledgers: readonly RandomLedger[],
+  name: (n: number) => string = String,
 ): Promise<string[]> {
   const paths = ledgers.map((_, n) => join(folder, `${n}.jsonl`));
   for (const [n, { bytes }] of ledgers.entries()) writeFileSync(paths[n], bytes);
   const answers = askPython(ledgers.map(({ how }, n) => ({ ...how, path: paths[n] })));
   const differences: string[] = [];
   for (const [n, { bytes, options, kind }] of ledgers.entries()) {
-    const report = await verifyChunks(bytes, {
-      ...options,
-      name: paths[n],
-      maxFindings: MANY,
-      threads: 1,
-    });
+    const source = bytesSource(bytes, paths[n]);
+    const report = buildReport(await runVerification(source, { ...options, maxFindings: MANY, threads: 1 }));
     for (const { code } of report.findings) codes.add(code);
     const found = differs(answers[n], report);
     if (found !== undefined) differences.push(`${name(n)} (${kind}): ${found}`);
