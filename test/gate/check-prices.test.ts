@@ -18,9 +18,12 @@ const PRICES = imported(LITELLM);
 const USED: AmountsByUnit = { usd: '0.0045', 'tokens.input': 1_000, 'tokens.output': 100 };
 
 /** A ledger of executions that name a grant. */
-async function ledgerOf(
-  ...executions: readonly (object & { readonly used?: AmountsByUnit })[]
-): Promise<string> {
+interface Priced {
+  readonly used?: AmountsByUnit;
+  readonly [member: string]: unknown;
+}
+
+async function ledgerOf(...executions: readonly Priced[]): Promise<string> {
   const place = filePlace();
   const ledger = await openLive(place);
   const grantId = await grant(ledger, {
@@ -117,7 +120,7 @@ describe('amounts of a ledger', () => {
     expect(gapOf(one)).toContain(`2 name a price file that was not given (${formatDigest(PRICES.digest)})`);
   });
 
-  it.each<[string, object]>([
+  it.each<[string, Priced]>([
     ['name no price file', { pricing_snapshot_digest: undefined }],
     ['name no model that their price file has once', { model_id: 'm-1x' }],
     ['name no model that their price file has once', { model_id: undefined }],

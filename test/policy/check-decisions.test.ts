@@ -43,7 +43,7 @@ class Desk {
       principalId: AGENT,
       allowedTools: ['fs.*'],
       meterCaps: { usd: '5' },
-      intent: digestIntent('test'),
+      intent: { ...digestIntent('test') },
       ...options,
     });
     return this.append(event);
@@ -272,9 +272,11 @@ describe('a check of decisions', () => {
 
   it('tries at most 32 grants for a denial that names none', async () => {
     const desk = new Desk();
-    for (let n = 0; n < 32; n += 1) await desk.grant({ intent: digestIntent(`test ${n}`) });
-    await desk.deny('TOOL_NOT_ALLOWED', undefined, { intents: { intent_digest: digestIntent('test 31') } });
-    await desk.grant({ intent: digestIntent('test 32') });
+    for (let n = 0; n < 32; n += 1) await desk.grant({ intent: { ...digestIntent(`test ${n}`) } });
+    await desk.deny('TOOL_NOT_ALLOWED', undefined, {
+      intents: { intent_digest: { ...digestIntent('test 31') } },
+    });
+    await desk.grant({ intent: { ...digestIntent('test 32') } });
     await desk.deny('TOOL_NOT_ALLOWED', undefined);
     const { decisions, gap } = await desk.outcome();
     expect(decisions).toEqual(counts({ unfounded: 1, undecided: 1 }));
