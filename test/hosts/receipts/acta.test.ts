@@ -304,6 +304,19 @@ it('holds a payload to its own type', () => {
   expect(codesOf(envelope({ type: 'acme:decision', decision: 'perhaps' }))).toEqual([]);
 });
 
+it('leaves an id to the receipt that is verified, wherever it is', () => {
+  const genuine = envelope({ receipt_id: 'r1' });
+  const forged = envelope({ receipt_id: 'r1', issuer_id: 'other', tool_name: 'Write' }, MALLORY, 'other');
+  for (const receipts of [
+    [forged, genuine],
+    [genuine, forged],
+  ]) {
+    const reading = readReceipts(acta, receipts, { keys: jwks(), unverified: true });
+    expect(standingsOf(reading)).toEqual([1, 0, 0, 1]);
+    expect(reading.observations).toMatchObject([{ tool: 'Bash' }]);
+  }
+});
+
 it('reads types of their own, and the algorithm by either name', () => {
   const grant = { v: 1, type: 'delegation:grant', timestamp: '2026-03-01T10:00:00Z' };
   const signed = { ...grant, signature: hex(jcs(grant), ALICE) };
