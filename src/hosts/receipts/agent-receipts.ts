@@ -1,5 +1,5 @@
 /**
- * Agent Receipts, protocol versions 0.1.0 to 0.5.0: signed records of actions in the form of W3C credentials, in hash chains whose key may
+ * Agent Receipts, protocol versions 0.1.0 to 0.6.0: signed records of actions in the form of W3C credentials, in hash chains whose key may
  * be rotated. docs/hosts/agent-receipts.md says what becomes of each.
  */
 
@@ -40,7 +40,7 @@ const RULES = rulesOf({
 });
 
 const finding = findingsOf({
-  VERSION_UNKNOWN: ['AR-1', 'warning', 'a version from 0.1.0 to 0.5.0'],
+  VERSION_UNKNOWN: ['AR-1', 'warning', 'a version from 0.1.0 to 0.6.0'],
   PROOF_TYPE: ['AR-2', 'invalid', 'Ed25519Signature2020'],
   ISSUER_NOT_NAMED: ['AR-3', 'warning'],
   ISSUER_CHANGED: ['AR-3', 'invalid'],
@@ -55,9 +55,12 @@ const finding = findingsOf({
 });
 
 const VC_CONTEXT = 'https://www.w3.org/ns/credentials/v2';
-const CONTEXTS: Readonly<Record<string, string>> = { '0.5.0': 'https://agentreceipts.ai/context/v2' };
+const CONTEXTS: Readonly<Record<string, string>> = {
+  '0.5.0': 'https://agentreceipts.ai/context/v2',
+  '0.6.0': 'https://agentreceipts.ai/context/v3',
+};
 const FIRST_CONTEXT = 'https://agentreceipts.ai/context/v1';
-const VERSIONS = ['0.1.0', '0.2.0', '0.2.1', '0.3.0', '0.4.0', '0.5.0'];
+const VERSIONS = ['0.1.0', '0.2.0', '0.2.1', '0.3.0', '0.4.0', '0.5.0', '0.6.0'];
 const PROOF_TYPE = 'Ed25519Signature2020';
 const RISKS = ['low', 'medium', 'high', 'critical'] as const;
 const STATUSES = ['success', 'failure', 'pending'] as const;

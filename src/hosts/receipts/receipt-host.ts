@@ -161,18 +161,22 @@ function take<R extends Receipt>(
   takesUnverified: boolean,
 ): Readonly<Record<Standing, number>> {
   const counts = { vouched: 0, stated: 0, unverified: 0, broken: 0 };
-  const taken = new Map<string, R>();
+  const isKept = (standing: Standing): boolean =>
+    standing === 'vouched' || standing === 'stated' || (standing === 'unverified' && takesUnverified);
+  // Whatever stands better has the id, wherever it is: what is not verified must not stand in the way of what is.
+  const holders = new Map<string, R>();
+  for (const rank of ['vouched', 'stated', 'unverified'] as const)
+    for (const receipt of isKept(rank) ? receipts : [])
+      if (verification.of(receipt).standing === rank && !holders.has(receipt.id))
+        holders.set(receipt.id, receipt);
   for (const receipt of receipts) {
     const { at, id, type } = receipt;
-    const usable = verification.of(receipt).standing;
-    const isKept =
-      usable === 'vouched' || usable === 'stated' || (usable === 'unverified' && takesUnverified);
-    if (isKept && taken.has(id))
-      verification.find(receipt, finding('ID_REUSED', at, { related: [taken.get(id)!.at] }));
+    const holder = holders.get(id);
+    if (isKept(verification.of(receipt).standing) && holder !== receipt)
+      verification.find(receipt, finding('ID_REUSED', at, { related: [holder!.at] }));
     const { standing, reason, keyid } = verification.of(receipt);
-    const isTaken = isKept && standing !== 'broken';
     counts[standing] += 1;
-    if (!isTaken) {
+    if (!isKept(standing)) {
       reading.drop(at, type, reason ?? 'NOT_CHECKED');
       continue;
     }
@@ -181,7 +185,6 @@ function take<R extends Receipt>(
       reading.drop(at, type, 'TIME_NOT_STATED');
       continue;
     }
-    taken.set(id, receipt);
     const isChecked = standing !== 'unverified';
     reading.item({ at, type, fate: 'evidence', ...(isChecked ? {} : { reason: 'UNVERIFIED' }) });
     reading.claim({

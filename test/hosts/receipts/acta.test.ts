@@ -3,6 +3,7 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { acta } from '../../../src/hosts/receipts/index.js';
+import { encodeBase58 } from '../../../src/format/key/base58.js';
 import { planImport } from '../../../src/hosts/shared/import.js';
 import { holdsForBrokenFiles, verifyPlan } from '../samples.js';
 import {
@@ -271,6 +272,71 @@ it.each<[string, Json, string[]]>([
   ['a digest of the payload alone', linkTo(PAYLOAD), ['CHAIN_LINK']],
 ])('reads links: %s', (_name, link, codes) => {
   expect(codesOf([envelope(), envelope({ request_id: 'req-2', previousReceiptHash: link })])).toEqual(codes);
+});
+
+it('takes files of one receipt each as one log', () => {
+  const one = envelope({ request_id: 'one' });
+  const two = envelope({ request_id: 'two', previousReceiptHash: linkTo(one) });
+  const three = envelope({ request_id: 'three', previousReceiptHash: linkTo(two) });
+  const other = envelope({ request_id: 'other' });
+  const read = (...values: JsonMembers[]) => {
+    const files = values.map((value, index) => jsonFile(value, `${index}.json`));
+    const reading = acta.read(files, { aids: { keys: jsonFile(jwks(), 'keys') } });
+    return [standingsOf(reading), errorsOf(reading)];
+  };
+  expect(read(one, two, three)).toEqual([[3, 0, 0, 0], []]);
+  expect(read(one, three)).toEqual([[1, 0, 0, 1], ['CHAIN_LINK']]);
+  expect(read(other, two)).toEqual([[1, 0, 0, 1], ['CHAIN_LINK']]);
+  expect(read(two)).toEqual([[1, 0, 0, 0], []]);
+});
+
+it('leaves undecided what is of no known shape, whatever its link is', () => {
+  const carried = envelope({ public_key: ALICE.bytes.toString('hex'), previousReceiptHash: null });
+  const reading = readReceipts(acta, { _meta: {}, ...carried }, { keys: jwks() });
+  expect(standingsOf(reading)).toEqual([0, 0, 1, 0]);
+  expect(reading.findings.map(({ code }) => code)).toEqual(['EMBEDDED_KEY', 'SHAPE_UNKNOWN']);
+});
+
+it('holds a payload to its own type', () => {
+  expect(codesOf(envelope({ decision: 'perhaps' }))).toEqual(['MALFORMED']);
+  expect(codesOf(envelope({ tool_name: '' }))).toEqual(['MALFORMED']);
+  expect(codesOf(envelope({ type: 'protectmcp:restraint' }))).toEqual(['MALFORMED', 'MALFORMED']);
+  expect(codesOf(envelope({ type: 'acme:decision', decision: 'perhaps' }))).toEqual([]);
+});
+
+it('leaves an id to the receipt that is verified, wherever it is', () => {
+  const genuine = envelope({ receipt_id: 'r1' });
+  const forged = envelope({ receipt_id: 'r1', issuer_id: 'other', tool_name: 'Write' }, MALLORY, 'other');
+  for (const receipts of [
+    [forged, genuine],
+    [genuine, forged],
+  ]) {
+    const reading = readReceipts(acta, receipts, { keys: jwks(), unverified: true });
+    expect(standingsOf(reading)).toEqual([1, 0, 0, 1]);
+    expect(reading.observations).toMatchObject([{ tool: 'Bash' }]);
+  }
+});
+
+it('reads types of their own, and the algorithm by either name', () => {
+  const grant = { v: 1, type: 'delegation:grant', timestamp: '2026-03-01T10:00:00Z' };
+  const signed = { ...grant, signature: hex(jcs(grant), ALICE) };
+  const reading = readReceipts(acta, signed, { keys: ALICE.pem });
+  expect([standingsOf(reading), reading.claims[0]?.type]).toEqual([[1, 0, 0, 0], 'receipt']);
+  expect(acta.recognises(jsonFile(signed))).toBe(true);
+  const other = readReceipts(acta, flat({ alg: 'ML-DSA-65' }), { keys: ALICE.pem });
+  expect([standingsOf(other), errorsOf(other)]).toEqual([[0, 0, 1, 0], ['ALGORITHM_UNSUPPORTED']]);
+});
+
+it('tells of a key that the key set has as revoked', () => {
+  const at = (revoked_at: string) => codesOf(envelope(), jwks({ revoked_at }));
+  expect(at('2026-03-01T10:00:00Z')).toEqual(['KEY_REVOKED']);
+  expect(at('2026-03-01T10:00:00.001Z')).toEqual([]);
+});
+
+it('knows the key that a receipt carries in base58 too', () => {
+  const carries = (key: Uint8Array) => codesOf(envelope({ public_key: encodeBase58(key) }));
+  expect(carries(ALICE.bytes)).toEqual([]);
+  expect(carries(BOB.bytes)).toEqual(['EMBEDDED_KEY_DIFFERS']);
 });
 
 it('takes the links of payloads after receipts of earlier revisions', () => {

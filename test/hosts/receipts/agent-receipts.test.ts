@@ -469,6 +469,16 @@ describe('what receipts say besides', () => {
     expect(standingsOf(reading)).toEqual([length, 0, 0, 0]);
   });
 
+  it('each version has its context', () => {
+    const context = (name: string) => ['https://www.w3.org/ns/credentials/v2', name];
+    const codes = (version: string, own: string) =>
+      read(chainOf(ALICE, 1, { members: { version, '@context': context(own) } })).findings.map(
+        ({ code }) => code,
+      );
+    expect(codes('0.6.0', 'https://agentreceipts.ai/context/v3')).toEqual(['CHAIN_OPEN']);
+    expect(codes('0.6.0', 'https://agentreceipts.ai/context/v2')).toEqual(['CHAIN_OPEN', 'SHAPE_UNUSUAL']);
+  });
+
   it('an authorization that had ended is a violation', () => {
     const authorization = {
       scopes: ['x'],

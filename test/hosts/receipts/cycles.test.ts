@@ -190,6 +190,17 @@ it('tells a key that the server published from one that only the envelope names'
   expect(standingsOf(readReceipts(cycles, named, { keys: jwks() }))).toEqual([1, 0, 0, 0]);
 });
 
+it('holds the signer that an envelope names to its server and to the key, where keys are pinned too', () => {
+  const pinned = (signer_did: string) => {
+    const reading = readReceipts(cycles, reserve({}, { signer_did }), { keys: ALICE.pem });
+    return [standingsOf(reading), errorsOf(reading)];
+  };
+  expect(pinned(did())).toEqual([[1, 0, 0, 0], []]);
+  const refused = [[0, 0, 0, 1], ['SIGNER_NOT_AUTHORIZED']];
+  expect(pinned(did('k1', 'https://other.example/v1'))).toEqual(refused);
+  expect(pinned(BOB.bytes.toString('hex'))).toEqual(refused);
+});
+
 const OTHER = { kty: 'OKP', crv: 'Ed25519', x: BOB.bytes.toString('base64url'), cycles_nbf_ms: 0 };
 const NAMED = { signer_did: did() };
 

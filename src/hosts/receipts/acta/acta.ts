@@ -2,6 +2,8 @@
 
 import { SourceObject, type SourceValue } from '../../../base/json/source-json.js';
 import type { JsonObject } from '../../../base/json/value.js';
+import { tryDecodeBase58 } from '../../../format/key/base58.js';
+import { makePublicKey } from '../../../format/key/public-key.js';
 import { JCS_FORM } from '../../shared/forms/jcs.js';
 import { tryKey } from '../keys.js';
 import type { ReceiptFormat } from '../receipt-format.js';
@@ -18,6 +20,7 @@ import { type ActaIssued, checkLinks } from './chains.js';
 import {
   type ActaReceipt,
   embeddedKeys,
+  isRevokedAt,
   isUndecidable,
   linksTo,
   readActaReceipt,
@@ -49,12 +52,15 @@ function isOwn(value: SourceValue): boolean {
   }
   if (typeof signature !== 'string' || !/^[0-9A-Fa-f]{64,}$/.test(signature)) return false;
   const isDecision = value.has('tool_name') || value.has('tool') || value.has('decision');
-  return isDecision && (value.has('type') || value.has('receipt_id'));
+  // Types of their own are allowed; they say when, and in which version of the shape.
+  const isOther = value.has('v') && TIMES.some((name) => textAt(value, name) !== undefined);
+  return (isDecision && value.has('receipt_id')) || ((isDecision || isOther) && value.has('type'));
 }
 
 function read({ at, value }: SourceItem, shape: Shape): ActaIssued | undefined {
   const receipt = value as SourceObject;
   const found = readActaReceipt(receipt);
+  if (!('code' in found) && found.shape === 'envelope') checkType(shape);
   const isFault = 'code' in found;
   if (isFault && !isUndecidable(found)) {
     const { code, pointer, expected, actual } = found;
@@ -87,6 +93,26 @@ function read({ at, value }: SourceItem, shape: Shape): ActaIssued | undefined {
 
 const TIMES = ['issued_at', 'timestamp'];
 
+/** What a type requires beside what all payloads have: texts, and what its decision is one of. */
+const REQUIRED: Readonly<Record<string, readonly [texts: readonly string[], decisions: readonly string[]]>> =
+  {
+    'protectmcp:decision': [['tool_name'], ['allow', 'deny', 'rate_limit', 'require_approval']],
+    'protectmcp:restraint': [
+      ['agent_id', 'agent_manifest_version', 'tool_name'],
+      ['allow', 'deny'],
+    ],
+    'scopeblind:spending_authority': [['currency'], ['allow', 'deny']],
+  };
+
+/** A payload that is not as its own type has it is invalid, whoever signed it. */
+function checkType(shape: Shape): void {
+  const type = shape.value('payload', 'type');
+  if (typeof type !== 'string' || !Object.hasOwn(REQUIRED, type)) return;
+  const [texts, decisions] = REQUIRED[type]!;
+  for (const name of texts) shape.text(['payload', name]);
+  shape.oneOf(['payload', 'decision'], decisions);
+}
+
 function signatureOf(
   receipt: SourceObject,
   { body, kid, alg, message, signature, shape }: ActaReceipt,
@@ -116,6 +142,8 @@ function verify(receipts: readonly ActaIssued[], verification: Verification): vo
     if (receipt.fault === undefined) judge.verify(receipt, receipt.signatures[0]!);
     else {
       const { code, pointer, expected, actual } = receipt.fault;
+      if (embeddedKeys(receipt.value).length > 0)
+        verification.find(receipt, finding('EMBEDDED_KEY', receipt.at));
       verification.undecided(receipt, finding(code, placeIn(receipt.at, pointer), { expected, actual }));
     }
   }
@@ -128,7 +156,7 @@ class KeyJudge {
   /** By the id of the key. */
   readonly #published = new Map<string, SourceObject[]>();
   /** Whether a key can be used takes long to say, and receipts carry the same one. */
-  readonly #carried = new Map<string, string | undefined>();
+  readonly #carried = new Map<string, readonly string[]>();
   readonly #told = new Set<string>();
 
   constructor(verification: Verification) {
@@ -148,7 +176,7 @@ class KeyJudge {
     verification.verify(receipt);
     const { standing, keyid } = verification.of(receipt);
     if (standing !== 'vouched' || keyid === undefined) return;
-    if (carried.some((each) => this.#keyidOf(each) !== keyid))
+    if (carried.some((each) => !this.#keyidsOf(each).includes(keyid)))
       verification.find(receipt, finding('EMBEDDED_KEY_DIFFERS', at));
     const { keyNames } = signature;
     const own = this.#published.get(keyid) ?? [];
@@ -161,16 +189,26 @@ class KeyJudge {
       verification.find(receipt, finding('KEY_OUTSIDE_WINDOW', at, { expected, actual }));
     } else if (window === 'not_applicable') {
       verification.undecided(receipt, finding('WINDOW_NOT_APPLICABLE', at));
+    } else if (isRevokedAt(jwk, issuedAt)) {
+      const [expected, actual] = [`before ${textAt(jwk, 'revoked_at')!}`, issuedAt];
+      verification.find(receipt, finding('KEY_REVOKED', at, { expected, actual }));
     } else if (window === 'not_stated' && !this.#told.has(keyid)) {
       this.#told.add(keyid);
       verification.find(receipt, finding('WINDOW_NOT_STATED', at, { about: keyNames[0] ?? keyid }));
     }
   }
 
-  #keyidOf(carried: SourceValue): string | undefined {
+  /** By every reading: 43 characters may be base64url and base58. */
+  #keyidsOf(carried: SourceValue): readonly string[] {
     const text = compactJson(carried);
-    if (!this.#carried.has(text)) this.#carried.set(text, tryKey(carried)?.keyid);
-    return this.#carried.get(text);
+    let keyids = this.#carried.get(text);
+    if (keyids === undefined) {
+      const bytes = typeof carried === 'string' ? tryDecodeBase58(carried) : undefined;
+      const keys = [tryKey(carried), bytes?.length === 32 ? makePublicKey('ed25519', bytes) : undefined];
+      keyids = keys.flatMap((key) => (key === undefined ? [] : [key.keyid]));
+      this.#carried.set(text, keyids);
+    }
+    return keyids;
   }
 }
 

@@ -30,13 +30,17 @@ export function checkLinks(receipts: readonly ActaIssued[], verification: Verifi
     if (!byWhole.has(links.whole)) byWhole.set(links.whole, index);
     if (!byPayload.has(links.payload)) byPayload.set(links.payload, index);
   }
+  const inFile = new Map<string, number>();
+  for (const { at } of receipts) inFile.set(at.file, (inFile.get(at.file) ?? 0) + 1);
   const followed = new Map<number, ActaIssued>();
   const begun = new Set<string>();
   let last: ActaIssued | undefined;
   for (const [index, receipt] of receipts.entries()) {
-    const { at, body } = receipt;
-    const isFirst = !begun.has(at.file);
+    const { at, body, fault } = receipt;
+    // A file of one receipt is no log with a beginning of its own: it stands in the order of the files.
+    const isFirst = index === 0 || (!begun.has(at.file) && inFile.get(at.file)! > 1);
     begun.add(at.file);
+    if (fault !== undefined) continue;
     const link = valueAt(body, 'previousReceiptHash');
     if (link === undefined) continue;
     const place = {

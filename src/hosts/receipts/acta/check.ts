@@ -101,7 +101,7 @@ function readFlat(receipt: SourceObject, sig: string): ActaReceipt | ActaFault {
     body: payload ?? receipt,
     kid: textAt(receipt, 'kid'),
   } as const;
-  const alg = textAt(receipt, 'algorithm') ?? 'ed25519';
+  const alg = textAt(receipt, 'algorithm') ?? textAt(receipt, 'alg') ?? 'ed25519';
   return prove(own, receipt.without('signature'), alg, alg, sig, '/signature');
 }
 
@@ -157,6 +157,12 @@ export function windowOf(jwk: SourceObject | undefined, issued: string | undefin
   const isOutside =
     (least !== undefined && isBefore(issuedAt, least)) || (most !== undefined && !isBefore(issuedAt, most));
   return isOutside ? 'outside' : 'inside';
+}
+
+/** Whether a key set says that its key was revoked when a receipt was issued. */
+export function isRevokedAt(jwk: SourceObject | undefined, issued: string | undefined): boolean {
+  const [revoked, at] = [instantIn(textAt(jwk, 'revoked_at')), instantIn(issued)];
+  return revoked !== undefined && at !== undefined && compareTimestamps(at, revoked) >= 0;
 }
 
 /** The links to it that a receipt's successor may have: of the whole receipt, and, as before revision 03, of its payload. */

@@ -34,6 +34,7 @@ export const finding = findingsOf({
   EMBEDDED_KEY_DIFFERS: ['ACTA-4', 'invalid', 'the key that it is signed by', 'another'],
   KEY_OUTSIDE_WINDOW: ['ACTA-5', 'invalid'],
   WINDOW_NOT_APPLICABLE: ['ACTA-5', 'invalid', 'a time of issue and bounds with offsets', 'other text'],
+  KEY_REVOKED: ['ACTA-5', 'warning'],
   WINDOW_NOT_STATED: ['ACTA-5', 'info', 'from when to when the key is valid', 'nothing that says it'],
   LINK_MALFORMED: ['ACTA-6', 'invalid', 'sha256: and 64 lower-case hexadecimal digits'],
   LINK_WITHOUT_ALGORITHM: [

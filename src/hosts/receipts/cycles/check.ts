@@ -82,11 +82,8 @@ export class CyclesKeys {
     const [, hash, kid] = DID.exec(signer) ?? [];
     const raw = hash === undefined ? tryDecodeHex(signer) : undefined;
     const at = '/signer_did';
-    if (hash !== undefined) {
-      const own = encodeHex(sha256(encodeUtf8(textAt(envelope, 'server_id') ?? '')));
-      if (hash !== own)
-        return { fault: fault('SIGNER_NOT_AUTHORIZED', at, `the SHA-256 of server_id, ${own}`, hash) };
-    }
+    const stranger = findStranger(envelope);
+    if (stranger !== undefined) return { fault: stranger };
     const issued = wholeIn(envelope, 'issued_at_ms') ?? -1n;
     for (const { byKid, byKey } of this.#sets) {
       const named = raw === undefined ? byKid.get(kid) : byKey.get(encodeBase64url(raw));
@@ -98,6 +95,15 @@ export class CyclesKeys {
     const refused = fault('SIGNER_NOT_AUTHORIZED', at, expected, 'none, or several');
     return raw === undefined ? { fault: refused } : { key: raw, fault: refused };
   }
+}
+
+/** The fault of an envelope whose `did:cycles` is that of another server, whatever key it is signed by. */
+export function findStranger(envelope: SourceObject): CyclesFault | undefined {
+  const [, hash] = DID.exec(textAt(envelope, 'signer_did') ?? '') ?? [];
+  if (hash === undefined) return undefined;
+  const own = encodeHex(sha256(encodeUtf8(textAt(envelope, 'server_id') ?? '')));
+  if (hash === own) return undefined;
+  return fault('SIGNER_NOT_AUTHORIZED', '/signer_did', `the SHA-256 of server_id, ${own}`, hash);
 }
 
 type Index = Map<string | undefined, SourceObject[]>;

@@ -15,7 +15,7 @@ import { factText, factTexts, principalOf } from '../../shared/names.js';
 import { ONE_CALL } from '../../shared/usage.js';
 import { numberAt, objectAt, textAt, timeOf, valueAt } from '../../shared/values.js';
 import { cyclesAmountAt, metersOfAmount, quantityOfAmount } from './amounts.js';
-import { CyclesKeys, readCyclesProof } from './check.js';
+import { CyclesKeys, findStranger, readCyclesProof } from './check.js';
 import { checkSettlements, type CyclesReceipt } from './reservations.js';
 import { CYCLES_RULES, finding } from './rules.js';
 import { type ArtifactType, findShapeFault } from './shape.js';
@@ -96,21 +96,29 @@ function read({ at, value }: SourceItem, shape: Shape): CyclesReceipt | undefine
 function verify(receipts: readonly CyclesReceipt[], verification: Verification): void {
   const keys = new CyclesKeys(verification.keySets);
   for (const receipt of receipts) {
-    if (keys.isEmpty) {
-      verification.verify(receipt);
-      continue;
-    }
-    const { key, fault } = keys.select(receipt.value);
+    const { key, fault } = keys.isEmpty
+      ? { key: undefined, fault: findStranger(receipt.value) }
+      : keys.select(receipt.value);
     // Whoever is not authorized may have signed all the same: both are told.
     if (fault !== undefined) {
       const { pointer, expected, actual } = fault;
       const place = placeIn(receipt.at, pointer);
       verification.find(receipt, finding(fault.code, place, { expected, actual }));
     }
-    if (key !== undefined) verification.verify(receipt, makePublicKey('ed25519', key));
+    if (keys.isEmpty) verifyPinned(receipt, verification);
+    else if (key !== undefined) verification.verify(receipt, makePublicKey('ed25519', key));
   }
   const standing = receipts.filter((receipt) => verification.of(receipt).standing !== 'broken');
   checkSettlements(standing, verification);
+}
+
+/** By a key that was given, or the one stated. The key that an envelope names is the one that it is signed by. */
+function verifyPinned(receipt: CyclesReceipt, verification: Verification): void {
+  const named = receipt.signatures[0]?.stated?.keyid;
+  const keyid = verification.verify(receipt)?.keyid;
+  if (named === undefined || keyid === undefined || named === keyid) return;
+  const place = placeIn(receipt.at, '/signer_did');
+  verification.find(receipt, finding('SIGNER_NOT_AUTHORIZED', place, { expected: keyid, actual: named }));
 }
 
 type Parts = Pick<CyclesReceipt, 'reservationId' | 'reserved' | 'charged' | 'released'>;
