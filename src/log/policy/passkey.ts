@@ -20,7 +20,7 @@ import {
   packAssertion,
 } from '../../format/signature/passkey.js';
 import { signingRuleOf } from '../../rules/trust/authority.js';
-import { findEntitlementProblem, type RingKey } from '../../rules/trust/keyring.js';
+import { findEntitlementProblem, listRolesUsed, type RingKey } from '../../rules/trust/keyring.js';
 import { judgingInstant } from '../../rules/trust/record-signing.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Entry } from '../writer/options.js';
@@ -192,6 +192,16 @@ const MAX_DER_BYTES = 72;
 /** The passkeys by which a principal may answer. @param at - A timestamp of SPEC §2 */
 export function listPasskeys(state: VerifyState, principalId: string, at: string): Webauthn[] {
   return findPasskeys(state, principalId, at).flatMap(({ key: { webauthn } }) => webauthn ?? []);
+}
+
+/** Whether a principal has, or had, a passkey. One that is revoked or expired is not to be replaced by something weaker. */
+export function hasHadPasskey({ keyring }: VerifyState, principalId: string): boolean {
+  const { hasAuthority } = keyring;
+  const rule = signingRuleOf({ type: 'approval', principalId }, { hasAuthority });
+  return keyring.save().some(({ key: { keyid, webauthn } }) => {
+    const known = webauthn === undefined ? undefined : keyring.find(keyid);
+    return known !== undefined && listRolesUsed(known, rule).length > 0;
+  });
 }
 
 function findPasskeys({ keyring, clock }: VerifyState, principalId: string, at: string): RingKey[] {
