@@ -7,6 +7,7 @@ import { buildEvent } from '../../src/format/event/build.js';
 import { challengeOf } from '../../src/format/signature/passkey.js';
 import { eventMessage } from '../../src/format/signature/event-signature.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
+import type { ApprovalEvent } from '../../src/format/schema/generated/types.js';
 import type { PasskeyRequest } from '../../src/log/policy/passkey.js';
 import { makeKeyEntry } from '../../src/rules/trust/key-entry.js';
 import { Authenticator, type AssertionOptions } from '../key/authenticator.js';
@@ -30,6 +31,15 @@ async function begin(authenticator = new Authenticator()) {
   const answer = (given: { event: object; credential: object }, decision: 'approve' | 'reject' = 'approve') =>
     ledger.answerByPasskey(eventId, given, { decision, principalId: OLGA });
   return { ledger, eventId, key, sign, answer, grantId };
+}
+
+/** The event with other members, and their ids; with a malformed time as it is. */
+function remake(event: ApprovalEvent, other: object): ApprovalEvent {
+  const changed: Record<string, unknown> = { ...event, ...other };
+  if (changed['occurred_at'] === '2099') return changed as never;
+  delete changed['event_id'];
+  delete changed['payload_digest'];
+  return buildEvent(changed as never) as never;
 }
 
 const invalid = { code: 'SIGNATURE_INVALID' };
@@ -86,18 +96,33 @@ describe('an answer by a passkey', () => {
     expect(ledger.size).toBe(size);
   });
 
-  it('is refused for another request, and where it was prepared long ago', async () => {
+  it('is refused for another request', async () => {
     const { ledger, eventId, sign, answer, grantId } = await begin();
     const asked = await ledger.askPasskey(eventId, OPTIONS);
     const { eventId: second } = (await ledger.authorize({ ...request(2), grantId })).recorded;
     const said = { decision: 'approve', principalId: OLGA } as const;
     await expect(ledger.answerByPasskey(second, sign(asked), said)).rejects.toMatchObject(invalid);
-    const { event_id: id, payload_digest: digest, ...draft } = asked.event;
-    const old = buildEvent({ ...draft, occurred_at: '2020-01-01T00:00:00Z' });
-    expect([id.alg, digest.alg]).toEqual(['sha-256', 'sha-256']);
-    const challenge = challengeOf(eventMessage(canonicalBytes(old)));
-    const signed = sign({ ...asked, event: old as never, publicKey: { ...asked.publicKey, challenge } });
+  });
+
+  const zeros = { alg: 'sha-256', b64: 'A'.repeat(43) };
+  it.each<[string, object]>([
+    ['of another tool', { tool_name: 'fs.remove' }],
+    ['of other parameters', { tool_params_digest: zeros }],
+    ['under another grant', { grant_event_id: zeros }],
+    ['by somebody else', { principal_id: 'human:ada' }],
+    ['of another system', { source: { system: 'clasper', id: '1' } }],
+    ['of long ago', { occurred_at: '2020-01-01T00:00:00Z' }],
+    ['of a time to come', { occurred_at: '2099-01-01T00:00:00Z' }],
+    ['of no time', { occurred_at: '2099' }],
+  ])('is refused of an event %s, though the passkey signed it', async (_, other) => {
+    const { ledger, eventId, sign, answer } = await begin();
+    const asked = await ledger.askPasskey(eventId, OPTIONS);
+    const event = remake(asked.event, other);
+    const challenge = challengeOf(eventMessage(canonicalBytes(event)));
+    const size = ledger.size;
+    const signed = sign({ event, publicKey: { ...asked.publicKey, challenge } });
     await expect(answer(signed)).rejects.toMatchObject(invalid);
+    expect(ledger.size).toBe(size);
   });
 
   it('is written once, however often it is sent', async () => {

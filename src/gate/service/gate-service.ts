@@ -9,7 +9,6 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { type JsonObject, membersOf } from '../../base/json/value.js';
 import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
-import type { Webauthn } from '../../format/schema/generated/types.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import type { ApprovalOptions } from '../../log/policy/approve.js';
 import { readRequest } from '../../log/policy/explain-request.js';
@@ -464,15 +463,17 @@ export class GateService {
     return requestJson(await readRequest(ledger.path, idOf(rest), { now: ledger.now() }));
   }
 
-  /** What a passkey of the principal is asked for; `null` where it has none. */
+  /** What a passkey of the principal is asked for; `null` where it never had one. */
   async #askPasskey({ body, bearer, rest, facts }: Asked): Promise<object> {
     const members = new Members(body);
-    const decision = members.text('decision') === 'reject' ? 'reject' : 'approve';
+    const decision = members.text('decision');
+    if (decision !== 'approve' && decision !== 'reject')
+      throw malformed('/decision: expected approve or reject');
     const origin = members.text('origin') ?? '';
     const options = readAnswer(members, bearer, facts);
     members.end();
     const ledger = this.#ledgerOf(options);
-    if ((await ledger.passkeysOf(options.principalId)).length === 0) return { event: null, publicKey: null };
+    if (!(await ledger.hasHadPasskey(options.principalId))) return { event: null, publicKey: null };
     return ledger.askPasskey(idOf(rest), { ...options, decision, origin });
   }
 
@@ -496,7 +497,7 @@ export class GateService {
     const { gate } = this.#open;
     const ledger = this.#ledgerOf(options);
     const { principalId } = options;
-    if (passkey === undefined) assertNoPasskey(principalId, await ledger.passkeysOf(principalId));
+    if (passkey === undefined) await assertNoPasskey(ledger, principalId);
     const answer = { event: membersOf(event), credential: membersOf(credential) };
     const recorded = await (passkey !== undefined
       ? ledger.answerByPasskey(request, answer, { decision, principalId })
@@ -659,12 +660,15 @@ function readAnswer(
   return { principalId: readPrincipal(members, bearer, facts), limit, expiresAt, code };
 }
 
-/** A token alone does not answer for who has a passkey. @throws NorthrootError `NOT_ALLOWED` */
-function assertNoPasskey(principal: string, passkeys: readonly Webauthn[]): void {
-  const [passkey] = passkeys;
-  if (passkey === undefined) return;
+/** A token alone does not answer for who has a passkey, or had one. @throws NorthrootError `NOT_ALLOWED` */
+export async function assertNoPasskey(ledger: LiveLedger, principal: string): Promise<void> {
+  if (!(await ledger.hasHadPasskey(principal))) return;
+  const [passkey] = await ledger.passkeysOf(principal);
   throw new NorthrootError('NOT_ALLOWED', `${printable(principal)} answers by a passkey`, {
-    hint: `open the approvers' page at ${printable(passkey.origins[0] ?? '')}`,
+    hint:
+      passkey === undefined
+        ? 'its passkey is not valid any more: an admin adds another one to the ledger'
+        : `open the approvers' page at ${printable(passkey.origins[0] ?? '')}`,
   });
 }
 

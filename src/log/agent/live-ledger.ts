@@ -32,6 +32,7 @@ import {
 import type { Webauthn } from '../../format/schema/generated/types.js';
 import {
   completePasskeyApproval,
+  hasHadPasskey,
   listPasskeys,
   type PasskeyAnswer,
   type PasskeyApprovalOptions,
@@ -612,6 +613,14 @@ export class LiveLedger {
     checkString('passkeysOf', 'principalId', principalId);
     checkOptions('passkeysOf', ask, ASK_TYPES);
     return this.#ledger.inspect((_, deciding) => listPasskeys(deciding, principalId, this.#now()), ask);
+  }
+
+  /** Whether a principal has, or had, a passkey: whoever answers for it by less, such as a token, is to be refused. */
+  async hasHadPasskey(principalId: string, ask: AskOptions = {}): Promise<boolean> {
+    this.#assertOpen();
+    checkString('hasHadPasskey', 'principalId', principalId);
+    checkOptions('hasHadPasskey', ask, ASK_TYPES);
+    return this.#ledger.inspect((_, deciding) => hasHadPasskey(deciding, principalId), ask);
   }
 
   /**

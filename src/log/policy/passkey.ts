@@ -7,9 +7,8 @@ import { encodeBase64url, tryDecodeBase64url } from '../../base/bytes/encoding.j
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
-import { membersOf } from '../../base/json/value.js';
-import { fromDigestText } from '../../base/value/digest.js';
-import { compareTimestamps } from '../../base/value/timestamp.js';
+import { isJsonObject, type JsonValue, membersOf } from '../../base/json/value.js';
+import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { buildEvent } from '../../format/event/build.js';
 import type { ApprovalEvent, Webauthn } from '../../format/schema/generated/types.js';
 import { tryDecodeEcdsaDer } from '../../format/signature/ecdsa-der.js';
@@ -21,11 +20,11 @@ import {
   packAssertion,
 } from '../../format/signature/passkey.js';
 import { signingRuleOf } from '../../rules/trust/authority.js';
-import { findEntitlementProblem, type RingKey } from '../../rules/trust/keyring.js';
+import { findEntitlementProblem, listRolesUsed, type RingKey } from '../../rules/trust/keyring.js';
 import { judgingInstant } from '../../rules/trust/record-signing.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { Entry } from '../writer/options.js';
-import { type ApprovalOptions, draftApproval, findRequest } from './approve.js';
+import { type ApprovalOptions, draftApproval } from './approve.js';
 
 /** What a browser is asked for, as JSON: `navigator.credentials.get({ publicKey })`, with its base64url as bytes. */
 export interface PasskeyOptions {
@@ -113,8 +112,9 @@ export function completePasskeyApproval(
   { event, credential }: PasskeyAnswer,
   said: { readonly decision: ApprovalEvent['decision']; readonly principalId: string; readonly now: string },
 ): Entry {
-  const { place } = findRequest(state, request);
-  assertAnswers(event, fromDigestText(place.eventId), said);
+  const { decision, principalId } = said;
+  const asked = { ...draftApproval(state, request, {}), decision, principal_id: principalId };
+  assertAnswers(event, asked, said.now);
   const message = eventMessage(canonicalBytes(event));
   const { authenticatorData, clientData, signature } = readCredential(credential);
   const keys = findPasskeys(state, said.principalId, said.now);
@@ -133,23 +133,39 @@ export function completePasskeyApproval(
 
 const SIGNATURE_BYTES = 64;
 
-function assertAnswers(
-  event: object,
-  requestId: string,
-  { decision, principalId, now }: { decision: string; principalId: string; now: string },
-): void {
-  const members = membersOf(event as never);
-  const named: unknown = membersOf(members['request_event_id'])['b64'];
-  const isIt =
-    members['event_type'] === 'approval' &&
-    members['decision'] === decision &&
-    members['principal_id'] === principalId &&
-    named === requestId;
-  if (!isIt) throw refuse(`the ${decision} of this request by ${principalId}`, 'another event');
+/** The members that say which answer to which call it is. Limit, expiry and code are the signer's to choose. */
+const SAID = [
+  'event_type',
+  'principal_id',
+  'decision',
+  'request_event_id',
+  'grant_event_id',
+  'tool_name',
+  'tool_params_digest',
+  'source',
+] as const;
+
+/** @throws NorthrootError `SIGNATURE_INVALID` for another answer than the one that was asked for, or of another time */
+function assertAnswers(event: object, asked: object, now: string): void {
+  const [members, expected] = [membersOf(event as never), membersOf(asked as never)];
+  const other = SAID.find((name) => textOf(members[name]) !== textOf(expected[name]));
+  if (other !== undefined)
+    throw refuse(
+      `the ${String(expected['decision'])} of this request by ${String(expected['principal_id'])}`,
+      `an event with another ${other}`,
+    );
   const at = members['occurred_at'];
-  const oldest = new Date(Date.parse(now) - MAX_AGE_MS).toISOString();
-  if (typeof at !== 'string' || Number.isNaN(Date.parse(at)) || compareTimestamps(at, oldest) < 0)
-    throw refuse(`an event prepared after ${oldest}`, typeof at === 'string' ? at : 'none');
+  const [oldest, latest] = [-MAX_AGE_MS, MAX_AGE_MS].map((ms) =>
+    new Date(Date.parse(now) + ms).toISOString(),
+  ) as [string, string];
+  const isTime = typeof at === 'string' && isTimestamp(at);
+  if (!isTime || compareTimestamps(at, oldest) < 0 || compareTimestamps(at, latest) > 0)
+    throw refuse(`an event prepared between ${oldest} and ${latest}`, typeof at === 'string' ? at : 'none');
+}
+
+/** Of a text, or a digest. */
+function textOf(value: JsonValue | undefined): JsonValue | undefined {
+  return isJsonObject(value) ? (value['b64'] ?? '') : value;
 }
 
 function readCredential(credential: object): {
@@ -176,6 +192,16 @@ const MAX_DER_BYTES = 72;
 /** The passkeys by which a principal may answer. @param at - A timestamp of SPEC §2 */
 export function listPasskeys(state: VerifyState, principalId: string, at: string): Webauthn[] {
   return findPasskeys(state, principalId, at).flatMap(({ key: { webauthn } }) => webauthn ?? []);
+}
+
+/** Whether a principal has, or had, a passkey. One that is revoked or expired is not to be replaced by something weaker. */
+export function hasHadPasskey({ keyring }: VerifyState, principalId: string): boolean {
+  const { hasAuthority } = keyring;
+  const rule = signingRuleOf({ type: 'approval', principalId }, { hasAuthority });
+  return keyring.save().some(({ key: { keyid, webauthn } }) => {
+    const known = webauthn === undefined ? undefined : keyring.find(keyid);
+    return known !== undefined && listRolesUsed(known, rule).length > 0;
+  });
 }
 
 function findPasskeys({ keyring, clock }: VerifyState, principalId: string, at: string): RingKey[] {

@@ -2,9 +2,12 @@
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { formatQuantity } from '../../../src/base/value/quantity.js';
+import { parsePasskey } from '../../../src/format/key/passkey.js';
 import { serveGate } from '../../../src/gate/service/serve-gate.js';
 import { clasperFace } from '../../../src/hosts/clasper/index.js';
 import { stepHash } from '../../../src/hosts/clasper/steps.js';
+import { makeKeyEntry } from '../../../src/rules/trust/key-entry.js';
+import { Authenticator } from '../../key/authenticator.js';
 import {
   ADAPTER,
   authorize,
@@ -18,6 +21,7 @@ import {
   live,
   type Live,
   METRICS,
+  OPERATOR,
   register,
   type Reply,
   SECRETS,
@@ -523,6 +527,20 @@ describe('hostile requests', () => {
     expect(await ask(resolve, { action: 'approve', justification: 'because I say so' })).toBe(401);
     expect(await ask('/ops/api/adapters/telemetry-key', { adapter_id: 'openclaw' })).toBe(401);
     expect(await ask('/api/execution/request', executionRequest())).toBe(200);
+  });
+
+  it('for approvals are refused of a principal that has a passkey', async () => {
+    const served = await live({ approveCapabilities: ['shell.*'] });
+    const { body } = await served.ask({ requested_capabilities: ['shell.exec'] });
+    const { publicKey, webauthn } = parsePasskey(new Authenticator().register());
+    const key = makeKeyEntry(publicKey, { principals: [OPERATOR], webauthn });
+    await served.gate.ledger.append({ event: { event_type: 'key', action: 'add', key } });
+    for (const action of ['approve', 'deny', 'approve_with_override']) {
+      const resolve = `/api/decisions/${encodeURIComponent(body['decision_id'])}/resolve`;
+      const { status } = await served.send('POST', resolve, { action, justification: 'because I say so' });
+      expect(status).toBe(403);
+    }
+    expect(served.events().map(({ event_type: type }) => type)).not.toContain('approval');
   });
 
   it('cannot have the tool of executions authorized', async () => {

@@ -14,6 +14,7 @@ import { compareQuantities, formatQuantity, type Quantity } from '../../../base/
 import { compareTimestamps } from '../../../base/value/timestamp.js';
 import { isToolPattern } from '../../../base/value/tool.js';
 import type { GateCall, GateDecision } from '../../../gate/gate.js';
+import { assertNoPasskey } from '../../../gate/service/gate-service.js';
 import type { LiveLedger } from '../../../log/agent/live-ledger.js';
 import type { AuthorizationDecision } from '../../../log/policy/evaluator.js';
 import { coversPattern, makeToolSet, matchesTool } from '../../../rules/bounds/tool-set.js';
@@ -477,6 +478,7 @@ export async function resolveDecision(
   const { status } = await stateOf(own, decision);
   if (status !== 'pending') throw new Refusal(409, 'Decision already resolved');
   const ledger = approvers?.get(approver) ?? gate.ledger;
+  await assertNoPasskey(ledger, approver);
   if (action === 'deny') await ledger.reject(id, { principalId: approver });
   else {
     const code = action === 'approve' ? 'APPROVED' : 'APPROVED_WITH_OVERRIDE';
