@@ -70,6 +70,18 @@ describe('a bill', () => {
     expect(read(openai([{ amount: { value: 1 } }], { has_more: true })).hasMore).toBe(true);
   });
 
+  it('has more where the last page of any kind says so, whatever the others say', () => {
+    const costs = (hasMore: boolean): string =>
+      openai([{ amount: { value: 1, currency: 'usd' } }], { has_more: hasMore });
+    const usage = openai([{ model: 'm-1', input_tokens: 1, output_tokens: 1 }]);
+    const empty = (hasMore: boolean): string => openai([], { has_more: hasMore });
+    expect(read(costs(true), usage).hasMore).toBe(true);
+    expect(read(costs(true), usage, costs(false)).hasMore).toBe(false);
+    expect(read(costs(true), empty(false)).hasMore).toBe(false);
+    expect(read(empty(true), costs(false)).hasMore).toBe(false);
+    expect(read(costs(false), empty(true), usage).hasMore).toBe(true);
+  });
+
   it('is usage of OpenAI', () => {
     const bill = read(
       openai([
@@ -251,6 +263,19 @@ describe('a report with a bill', () => {
     });
     expect(renderActivity(report)).toContain('48.4 %');
     expect(renderActivityCsv(report)).toContain(csvRow(['bill', '2026-03-01 m-2', 'bill', 'usd', 9]).trim());
+  });
+
+  it('has no larger share where the bill has credits', async () => {
+    const path = await ledgerOf({ at: at(1), model: 'm-1', used: { usd: '50' } });
+    const bill = read('date,model,amount\n2026-03-01,m-1,100\n2026-03-01,,-50\n');
+    const { bill: told } = await reportActivity(path, { bill });
+    expect(told?.sums).toEqual([
+      { unit: 'usd', billed: '50', explained: '50', rest: '0', covered: '50', covered_percent: '50.0' },
+    ]);
+    const credit = read('date,model,amount\n2026-03-01,m-1,-1\n');
+    expect((await reportActivity(path, { bill: credit })).bill?.sums[0]).not.toHaveProperty(
+      'covered_percent',
+    );
   });
 
   it('counts one provider where it is named, and is of the whole ledger', async () => {

@@ -222,10 +222,11 @@ describe('what others denied', () => {
       approval: { approvers: ['human:*'] },
     };
     expect(await desk.ask({ advice: asks })).toBe('APPROVAL_REQUIRED');
+    expect(await desk.ask({ advice: { ...asks, checks: [] } })).toBe('APPROVAL_REQUIRED');
     await desk.deny('TOOL_NOT_ALLOWED', grantId, { policy_id: 'example/policy/1' });
     await desk.deny('TOOL_UNLISTED', grantId);
     const { decisions, found } = await desk.outcome();
-    expect([decisions, found]).toEqual([counts({ by_others: 4 }), []]);
+    expect([decisions, found]).toEqual([counts({ by_others: 5 }), []]);
   });
 
   it('is the grants where they refused after an adviser permitted', async () => {

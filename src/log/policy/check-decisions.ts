@@ -169,7 +169,8 @@ function readDenial(event: AuthorizationEvent): Denied {
     typeof authorization,
     { kind: 'action' }
   >;
-  const isAdvised = checks.some(({ check }) => !OWN_CHECKS.has(check));
+  // An adviser need not say what it checked.
+  const isAdvised = policy === GATE_POLICY_ID || checks.some(({ check }) => !OWN_CHECKS.has(check));
   const failed = checks.filter(({ result }) => result === 'fail');
   const isByOthers =
     !POLICIES.has(policy) || !OWN_CODES.has(code) || failed.some(({ check }) => !OWN_CHECKS.has(check));

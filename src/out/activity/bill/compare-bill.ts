@@ -119,10 +119,11 @@ function toRow({ day, model, unit, billed, explained }: Row): ActivityBill['rows
 }
 
 function sumOf(unit: string, rows: readonly Row[]): ActivityBill['sums'][number] {
-  let [billed, explained, covered] = [ZERO, ZERO, ZERO];
+  let [billed, charged, explained, covered] = [ZERO, ZERO, ZERO, ZERO];
   for (const row of rows) {
     if (row.unit !== unit) continue;
     billed = addRationals(billed, row.billed);
+    if (row.billed.n > 0n) charged = addRationals(charged, row.billed);
     explained = addRationals(explained, row.explained);
     const lesser = compareRationals(row.billed, row.explained) < 0 ? row.billed : row.explained;
     if (lesser.n > 0n) covered = addRationals(covered, lesser);
@@ -133,7 +134,8 @@ function sumOf(unit: string, rows: readonly Row[]): ActivityBill['sums'][number]
     explained: formatExactly(explained),
     rest: formatExactly(subtractRationals(billed, explained)),
     covered: formatExactly(covered),
-    ...(billed.n <= 0n ? {} : { covered_percent: percentOf(covered, billed) }),
+    // A credit explains nothing: of the sum less credits, the share would be too large.
+    ...(charged.n <= 0n ? {} : { covered_percent: percentOf(covered, charged) }),
   };
 }
 

@@ -51,7 +51,7 @@ export interface Bill {
   readonly amounts: readonly BilledAmount[];
   /** How many lines the files have. */
   readonly lines: number;
-  /** Whether its last page says that there are more. */
+  /** Whether the last page of any of its kinds says that there are more. */
   readonly hasMore: boolean;
 }
 
@@ -77,7 +77,10 @@ class BillReader {
   readonly #amounts = new Map<string, { readonly billed: Omit<BilledAmount, 'amount'>; amount: Rational }>();
   readonly #kinds = new Set<BillKind>();
   #lines = 0;
-  #hasMore = false;
+  /** Of the last result. */
+  #kind: BillKind | undefined = undefined;
+  /** By kind, what its last page says: a page of usage does not complete one of costs. */
+  readonly #hasMore = new Map<BillKind | undefined, boolean>();
 
   read(bytes: Uint8Array): void {
     if (bytes.length > MAX_BILL_BYTES) throw refuse(`at most ${MAX_BILL_BYTES} bytes`, `${bytes.length}`);
@@ -93,7 +96,8 @@ class BillReader {
       .map(({ billed, amount }) => ({ ...billed, amount }))
       .sort((a, b) => (key(a) < key(b) ? -1 : 1));
     if (amounts.length === 0) throw refuse('an amount', 'none');
-    return { kinds: [...this.#kinds], amounts, lines: this.#lines, hasMore: this.#hasMore };
+    const hasMore = [...this.#hasMore.values()].includes(true);
+    return { kinds: [...this.#kinds], amounts, lines: this.#lines, hasMore };
   }
 
   #add(where: string, day: string, model: string | undefined, unit: string, amount: Rational): void {
@@ -148,9 +152,11 @@ class BillReader {
       const at = pages.length === 1 ? '' : `/${index}`;
       const buckets = member(page, 'data');
       if (!Array.isArray(buckets)) throw refuse(`${at}/data: a list of days`, 'none');
-      this.#hasMore = member(page, 'has_more') === true;
       for (const [n, bucket] of (buckets as readonly SourceValue[]).entries())
         this.#readBucket(bucket, `${at}/data/${n}`);
+      // A page without results is one of the kind before it.
+      if (this.#kind !== undefined) this.#hasMore.delete(undefined);
+      this.#hasMore.set(this.#kind, member(page, 'has_more') === true);
     }
   }
 
@@ -172,24 +178,29 @@ class BillReader {
     const amount = member(result, 'amount');
     const model = textOf(result, 'model');
     if (amount instanceof SourceObject) {
-      this.#kinds.add('openai-costs');
+      this.#setKind('openai-costs');
       // `m-1-2026-03-01, input`
       const item = textOf(result, 'line_item')?.split(',')[0]?.trim();
       const unit = (textOf(amount, 'currency') ?? 'usd').toLowerCase();
       this.#add(at, day, model ?? item, unit, numberOf(amount.get('value'), `${at}/amount/value`));
     } else if (amount !== undefined) {
-      this.#kinds.add('anthropic-costs');
+      this.#setKind('anthropic-costs');
       const unit = (textOf(result, 'currency') ?? 'usd').toLowerCase();
       // In the lowest unit of the currency: cents.
       const cents = numberOf(amount, `${at}/amount`);
       this.#add(at, day, model, unit, reduceRational(cents.n, cents.d * 100n));
     } else if (member(result, 'uncached_input_tokens') !== undefined) {
-      this.#kinds.add('anthropic-usage');
+      this.#setKind('anthropic-usage');
       this.#addUsage(at, day, model, anthropicUsage(result, at));
     } else if (member(result, 'input_tokens') !== undefined) {
-      this.#kinds.add('openai-usage');
+      this.#setKind('openai-usage');
       this.#addUsage(at, day, model, openaiUsage(result, at));
     } else throw refuse(`${at}: an amount, or tokens of OpenAI or Anthropic`, 'neither');
+  }
+
+  #setKind(kind: BillKind): void {
+    this.#kind = kind;
+    this.#kinds.add(kind);
   }
 
   #addUsage(
