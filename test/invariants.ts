@@ -211,10 +211,7 @@ export type InvariantName = keyof typeof INVARIANTS;
 export type Broken = Partial<Record<InvariantName, string[]>>;
 
 /** @param which - Default: all */
-export function findBroken(
-  history: History,
-  which: (invariant: Invariant) => boolean = () => true,
-): Broken {
+export function findBroken(history: History, which: (invariant: Invariant) => boolean = () => true): Broken {
   return Object.fromEntries(
     Object.entries<Invariant>(INVARIANTS)
       .filter(([, invariant]) => which(invariant))
@@ -258,9 +255,7 @@ function actionsOf(lines: readonly Line[]): Line[] {
 }
 
 const releasesOf = ofLines((lines): string[] =>
-  lines.flatMap(({ event }) =>
-    event.error_code === ABANDONED ? (event.auth_event_id?.b64 ?? []) : [],
-  ),
+  lines.flatMap(({ event }) => (event.error_code === ABANDONED ? (event.auth_event_id?.b64 ?? []) : [])),
 );
 
 function runsUnder(runs: History['runs'], lines: readonly Line[], grantId: string): History['runs'] {
