@@ -8,6 +8,8 @@ import { describe, expect, it } from 'vitest';
 import {
   CODE_PAGES,
   canonicalText,
+  checkDecisions,
+  checkPrices,
   parseWitnessPolicy,
   verifyLedger,
   type AnyEvent,
@@ -190,6 +192,13 @@ describe('the lists and tables', () => {
       await verifyLedger({
         ...bytesSource(whole, 'part'),
         given: Readable.from([{ segment, bytes: whole, verdicts: new Uint8Array() }]),
+      }),
+    );
+    const given = grant({}, undefined);
+    const denied = grant({}, undefined, { decision: 'deny' });
+    reports.push(
+      await verify(unsigned(given, denied, execution(given, 1, { model_id: 'm', provider: 'p' })), {
+        checks: [checkDecisions(), checkPrices([])],
       }),
     );
     const lists = reports.map(({ not_checked: list }) => list.map(({ code }) => code));
