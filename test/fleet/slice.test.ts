@@ -6,8 +6,11 @@ import { describe, expect, it } from 'vitest';
 import type { NorthrootError } from '../../src/base/error.js';
 import { DeniedError } from '../../src/log/agent/errors.js';
 import { draftSliceGrant, grantSlice } from '../../src/log/fleet/grant-slice.js';
+import { grantNextSlice, openNextSlice } from '../../src/log/fleet/next-slice.js';
+import { closeSlices, recordSettlement } from '../../src/log/fleet/settle.js';
 import { openSlice, sliceKey } from '../../src/log/fleet/slice.js';
 import { formatSlice, parseSlice } from '../../src/log/fleet/slice-json.js';
+import { verifyFleet } from '../../src/log/fleet/verify-fleet.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Ledger } from '../../src/log/writer/ledger.js';
 import { AGENT, create, createChild, createParent, int, makeFolder, open } from './kit.js';
@@ -177,4 +180,28 @@ describe('the JSON of a slice', () => {
   ])('is refused with %s', (_, value) => {
     expect(() => parseSlice(value)).toThrow(RangeError);
   });
+});
+
+it('comes next as the rest where less is left, and whole again when there is room', async () => {
+  const { parent, grantId } = await createParent(path('rest'), { usd: '10' });
+  const one = await createChild(path('rest-1'), parent, grantId, { usd: '4' });
+  const two = await createChild(path('rest-2'), parent, grantId, { usd: '4' });
+  const childId = one.child.genesisId;
+  const next = (number: number) => openNextSlice(parent, { childId, after: one.sliceId, number });
+  const rest = await next(2);
+  expect(rest).toMatchObject({ status: 'appended', caps: [{ unit: 'usd', amount: int(2) }] });
+  // Who asks again gets what was set aside, however much is left by now.
+  expect(await next(2)).toMatchObject({ status: 'exists', eventId: rest.eventId, caps: rest.caps });
+  await grantNextSlice(one.child, rest);
+  await expect(next(3)).rejects.toThrow(DeniedError);
+  const [given] = await closeSlices(two.child, [two.sliceId]);
+  await recordSettlement(parent, { ...given, note: given.checkpoint.note });
+  expect(await next(2)).toMatchObject({ status: 'exists', caps: rest.caps });
+  const whole = await next(3);
+  expect(whole.caps).toEqual([{ unit: 'usd', amount: int(4) }]);
+  await grantNextSlice(one.child, whole);
+  await Promise.all([parent, one.child, two.child].map((ledger) => ledger.close()));
+  const report = await verifyFleet([parent.path, one.child.path, two.child.path]);
+  expect(report.exit_status).toBe(0);
+  expect(report.slices.map(({ meters }) => meters[0].amount)).toEqual([4, 4, 2, 4].map(int));
 });

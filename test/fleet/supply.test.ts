@@ -148,7 +148,9 @@ it('asks for the next slice when little is left, up to the cap, and gives back w
   expect(await child.run(3)).toBe(3);
   await until(() => child.events.some(({ event }) => event === 'slice_taken'));
   expect(await child.run(4)).toBe(4);
-  // The second slice of 4 is the last that the cap of 9 has room for.
+  // The third slice is the 1 that the cap of 9 still has.
+  await until(() => child.events.filter(({ event }) => event === 'slice_taken').length === 2);
+  expect(await child.run(1)).toBe(1);
   await until(() =>
     child.events.some(({ event, code }) => event === 'slice_refused' && code === 'SLICE_DENIED'),
   );
@@ -156,7 +158,7 @@ it('asks for the next slice when little is left, up to the cap, and gives back w
   expect(child.events.at(-1)).toEqual({ event: 'slices_returned' });
   await server.close();
   await gate.close();
-  expect(await reservedIn(parent)).toEqual({ used: '7', left: '2' });
+  expect(await reservedIn(parent)).toEqual({ used: '8', left: '1' });
   const report = await verifyLedger(child.path, { parents: [parent.path] });
   expect(report.findings).toEqual([]);
   expect((await verifyFleet([child.path, parent.path])).exit_status).toBe(0);

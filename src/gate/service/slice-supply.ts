@@ -16,7 +16,7 @@ import {
 import { formatInstant, orderTimestamps, parseTimestamp } from '../../base/value/timestamp.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import { countSlices, listSliceGrants } from '../../log/fleet/grant-slice.js';
-import { grantNextSlice } from '../../log/fleet/next-slice.js';
+import { grantNextSlice, wholeSlice } from '../../log/fleet/next-slice.js';
 import { closeSlices, type SliceSettlement } from '../../log/fleet/settle.js';
 import type { GivenSlice } from '../../log/fleet/slice.js';
 import type { Grant } from '../../rules/bounds/grant.js';
@@ -24,7 +24,7 @@ import type { VerifyState } from '../../rules/verify/state.js';
 
 /** Where slices come from: a parent ledger, as a rule behind its service. */
 export interface SliceSource {
-  /** A slice as an earlier one; a repeated request gets the slice that it has. */
+  /** A slice as an earlier one, or what is left where that is less; a repeated request gets the slice that it has. */
   next(request: {
     readonly childId: string;
     readonly after: string;
@@ -164,7 +164,7 @@ function codeOf(error: unknown): string {
 }
 
 interface Need {
-  /** The newest slice, `sha-256:…`. */
+  /** The slice that the next one is to be like, `sha-256:…`. */
   readonly after: string;
   readonly parentId: string;
   readonly number: number;
@@ -179,17 +179,19 @@ function needOf(state: VerifyState, now: string): Need | undefined {
   if (newest?.slice === undefined) return undefined;
   const usable = all.filter((grant) => grant.withdrawal === undefined && !isEnding(grant, now));
   let [isShort, isOut] = [false, false];
-  for (const [unit, { cap }] of newest.accounts) {
+  const parent = newest.slice.ledgerId;
+  const whole = wholeSlice(all.filter(({ slice }) => slice?.ledgerId === parent)) ?? newest;
+  for (const [unit, { cap }] of whole.accounts) {
     if (compareRationals(cap, ZERO) <= 0) continue;
     const left = usable.reduce((sum, grant) => addRationals(sum, leftOf(grant, unit)), ZERO);
     isShort ||= compareRationals(addRationals(left, left), cap) < 0;
     isOut ||= compareRationals(left, ZERO) <= 0;
   }
   if (!isShort) return undefined;
-  const parentId = toDigestText(newest.slice.ledgerId);
+  const parentId = toDigestText(parent);
   return {
     parentId,
-    after: toDigestText(newest.slice.eventId),
+    after: toDigestText((whole.slice ?? newest.slice).eventId),
     number: countSlices(state, parentId) + 1,
     isOut,
   };

@@ -1,5 +1,5 @@
 /**
- * The next slice of a child: as an earlier one in all but its time. Who asks for it names the earlier one, so that a child gets no more at
+ * The next slice of a child: as an earlier one in all but its time, or the rest where the parent has less left. Who asks for it names the earlier one, so that a child gets no more at
  * once, no longer and under no other grant than its owner set aside before.
  */
 
@@ -7,10 +7,12 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, formatDigest, toDigestText } from '../../base/value/digest.js';
 import type { AmountsByUnit } from '../../base/value/meter.js';
-import { compareQuantities, formatQuantity } from '../../base/value/quantity.js';
+import { compareQuantities, formatQuantity, type Quantity } from '../../base/value/quantity.js';
+import { compareRationals, ZERO as NONE } from '../../base/value/rational.js';
 import { compareTimestamps, formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import type { Draft } from '../../format/event/build.js';
 import type { AuthorizationEvent } from '../../format/schema/generated/types.js';
+import type { Grant } from '../../rules/bounds/grant.js';
 import { sliceParamsDigest } from '../../rules/bounds/slice.js';
 import { SLICE_TOOL } from '../../rules/bounds/tool-set.js';
 import { LedgerView } from '../read/ledger-view.js';
@@ -33,9 +35,10 @@ export interface NextSliceOptions {
 }
 
 const MAX_NUMBER = 1_000_000;
+const ZERO: Quantity = { t: 'int', v: '0' };
 
 /**
- * Sets aside in a parent what an earlier slice of a child had, under the same grant, for as long.
+ * Sets aside in a parent what an earlier slice of a child had, or what is left where that is less, under the same grant, for as long.
  * @param parent - Open for decisions, by its path
  * @throws DeniedError where the parent's grants deny it; it is recorded
  * @throws NorthrootError `SLICE_NOT_FOUND` unless `after` is a slice of this child; `NOT_ALLOWED` for another principal; as `openSlice`
@@ -80,6 +83,7 @@ export async function openNextSlice(parent: Ledger, options: NextSliceOptions): 
     grantId,
     childId,
     caps,
+    orLess: true,
     requestKey,
     honourImported,
     signal,
@@ -88,9 +92,9 @@ export async function openNextSlice(parent: Ledger, options: NextSliceOptions): 
 }
 
 /**
- * Appends the child's grant of a next slice, once: as its newest grant of this parent's slices, but for the slice and the end.
+ * Appends the child's grant of a next slice, once: as its newest grant of this parent's slices, but for the slice, its amounts and its end.
  * @param child - Open for decisions, by its path, with a signer of the role `authority`
- * @throws NorthrootError `SLICE_NOT_FOUND` for a child without such a grant; `SLICE_EXCEEDED` where that grant has more than the slice; as
+ * @throws NorthrootError `SLICE_NOT_FOUND` for a child without such a grant; `SLICE_EXCEEDED` where the slice has nothing of a unit that this grant has; as
  *   `grantSlice`
  */
 export async function grantNextSlice(
@@ -99,13 +103,16 @@ export async function grantNextSlice(
   { now = () => new Date().toISOString(), signal }: Pick<NextSliceOptions, 'now' | 'signal'> = {},
 ): Promise<Appended> {
   const ledgerId = fromDigestText(slice.ledgerId);
-  const newest = await child.inspect(
-    (_, state) =>
-      listSliceGrants(state).findLast(({ slice: own }) => own?.ledgerId === ledgerId)?.place.eventId,
+  const [newest, whole] = await child.inspect(
+    (_, state) => {
+      const all = listSliceGrants(state).filter(({ slice: own }) => own?.ledgerId === ledgerId);
+      return [all.at(-1)?.place.eventId, wholeSlice(all)?.place.eventId];
+    },
     { signal },
   );
-  const event = newest === undefined ? undefined : await readEvent(child, newest, signal);
-  if (event?.authorization.kind !== 'grant' || event.authorization.bounds === undefined)
+  const event = newest === undefined ? undefined : await readGrant(child, newest, signal);
+  const sized = whole === newest || whole === undefined ? event : await readGrant(child, whole, signal);
+  if (event === undefined || sized === undefined)
     throw new NorthrootError(
       'SLICE_NOT_FOUND',
       `${child.path} has no grant of a slice of ${slice.ledgerId}`,
@@ -114,18 +121,23 @@ export async function grantNextSlice(
       },
     );
   const { intents, policy_id, policy_digest, decision_code, canonical_profile_id } = event;
-  const { bounds } = event.authorization;
-  for (const { unit, amount } of bounds.meter_caps ?? []) {
-    const most = slice.caps.find((each) => each.unit === unit)?.amount ?? { t: 'int', v: '0' };
-    if (compareQuantities(amount, most) > 0)
+  const caps = (sized.bounds.meter_caps ?? []).map(({ unit, amount }) => {
+    const most = slice.caps.find((each) => each.unit === unit)?.amount ?? ZERO;
+    if (compareQuantities(amount, most) <= 0) return { unit, amount };
+    if (compareQuantities(most, ZERO) <= 0)
       throw exceeded(`at most ${formatQuantity(most)} ${unit}`, `${formatQuantity(amount)} ${unit}`);
-  }
+    return { unit, amount: most };
+  });
   const draft = (): Draft<AuthorizationEvent> => ({
     ...{ event_type: 'authorization', principal_id: slice.principalId, occurred_at: now() },
     ...{ canonical_profile_id, intents, policy_id, policy_digest, decision: 'allow', decision_code },
     authorization: {
       kind: 'grant',
-      bounds: defined({ ...bounds, expires_at: slice.expiresAt }),
+      bounds: defined({
+        ...event.bounds,
+        meter_caps: caps.length === 0 ? undefined : caps,
+        expires_at: slice.expiresAt,
+      }),
       slice: {
         ledger_id: { alg: 'sha-256', b64: ledgerId },
         event_id: { alg: 'sha-256', b64: fromDigestText(slice.eventId) },
@@ -133,6 +145,35 @@ export async function grantNextSlice(
     },
   });
   return appendSliceGrant(child, slice, draft, { signal });
+}
+
+/**
+ * The newest grant of a slice that is not cut short: a later one of the same units that has no more of any, and less of one, is a rest.
+ * @param all - In ledger order
+ */
+export function wholeSlice(all: readonly Grant[]): Grant | undefined {
+  let whole = all.at(-1);
+  for (const each of all.toReversed()) if (whole !== undefined && isMore(each, whole)) whole = each;
+  return whole;
+}
+
+function isMore({ accounts: more }: Grant, { accounts: less }: Grant): boolean {
+  if (more.size !== less.size) return false;
+  let isOneMore = false;
+  for (const [unit, { cap }] of less) {
+    const order = compareRationals(more.get(unit)?.cap ?? NONE, cap);
+    if (order < 0) return false;
+    isOneMore ||= order > 0;
+  }
+  return isOneMore;
+}
+
+/** A grant of a ledger, and its bounds. */
+async function readGrant(ledger: Ledger, eventId: string, signal: AbortSignal | undefined) {
+  const event = await readEvent(ledger, eventId, signal);
+  return event?.authorization.kind === 'grant' && event.authorization.bounds !== undefined
+    ? { ...event, bounds: event.authorization.bounds }
+    : undefined;
 }
 
 /** An authorization of a ledger; undefined if the record is another. */

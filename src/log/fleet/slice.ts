@@ -10,7 +10,13 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { checkOptions, checkString, describeValue, type OptionTypes } from '../../base/options.js';
 import { fromDigestText, parseDigest, sha256Digest, tryParseDigest } from '../../base/value/digest.js';
 import { type AmountsByUnit, MAX_METERS, type Meter, meters } from '../../base/value/meter.js';
-import { compareQuantities, type Quantity } from '../../base/value/quantity.js';
+import { compareQuantities, fromRational, type Quantity, toRational } from '../../base/value/quantity.js';
+import {
+  compareRationals,
+  type Rational,
+  subtractRationals,
+  ZERO as RATIONAL_ZERO,
+} from '../../base/value/rational.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { type Grant, grantChain } from '../../rules/bounds/grant.js';
 import { sliceParamsDigest } from '../../rules/bounds/slice.js';
@@ -53,6 +59,8 @@ export interface OpenSliceOptions {
   readonly childId: string;
   /** What the child may spend: `{ usd: '10' }`. */
   readonly caps: AmountsByUnit;
+  /** Sets aside what is left under the grant where that is less, but of no unit nothing; a repeated request gets the slice that it has. */
+  readonly orLess?: boolean | undefined;
   /** Until when, a timestamp of SPEC §2. Default: as long as the parent's grant and those above it. */
   readonly expiresAt?: string | undefined;
   /**
@@ -69,6 +77,7 @@ const SLICE_OPTIONS: OptionTypes<OpenSliceOptions> = {
   grantId: 'string',
   childId: 'string',
   caps: 'object',
+  orLess: 'boolean',
   expiresAt: 'string',
   requestKey: 'string',
   honourImported: 'array',
@@ -92,14 +101,14 @@ export function sliceKey(childId: string, number = 1): string {
 export async function openSlice(parent: Ledger, options: OpenSliceOptions): Promise<OpenedSlice> {
   checkOptions('openSlice', options, SLICE_OPTIONS);
   checkString('openSlice', 'grantId', options.grantId);
-  const { caps, requestKey, signal, honourImported } = options;
+  const { caps, orLess = false, requestKey, signal, honourImported } = options;
   const childId = readLedgerId('openSlice: childId', options.childId);
   if (childId === parent.genesisId)
     throw new RangeError('openSlice: childId: expected another ledger than the parent');
-  const reservation = meters(caps);
-  if (reservation.length === 0)
-    throw new RangeError('openSlice: caps: expected at least one unit, found none');
+  const asked = meters(caps);
+  if (asked.length === 0) throw new RangeError('openSlice: caps: expected at least one unit, found none');
   const found = await parent.inspect((_, state) => describeGrant(state, options.grantId), { signal });
+  const reservation = orLess ? atMost(asked, found.left) : asked;
   const expiresAt = options.expiresAt ?? found.until;
   if (found.until !== undefined && expiresAt !== undefined && compareTimestamps(expiresAt, found.until) > 0)
     throw new NorthrootError(
@@ -136,7 +145,8 @@ export async function openSlice(parent: Ledger, options: OpenSliceOptions): Prom
   const slice = await parent.inspect((_, state) => readSlice(state, parent.genesisId, eventId, childId), {
     signal,
   });
-  if (status === 'appended' || isSame(slice, reservation)) return { ...slice, status, seq };
+  if (status === 'appended' || isSame(slice, asked) || (orLess && isWithin(slice, asked)))
+    return { ...slice, status, seq };
   throw new NorthrootError('REQUEST_CONFLICT', `the slice ${eventId} was set aside with other amounts`, {
     hint: 'take it as it is: ask for its amounts; or ask for a further one by a request key of its own',
   });
@@ -156,15 +166,46 @@ interface ParentGrant {
   readonly principalId: string;
   /** The earliest end of the grant and those above it. */
   readonly until: string | undefined;
+  /** The least that is left of each unit under the grant and those above it. */
+  readonly left: ReadonlyMap<string, Rational>;
 }
 
 function describeGrant(state: VerifyState, wanted: string): ParentGrant {
   const [grant] = findGrants(state, [wanted]);
   const { place, principalId } = grant as Grant;
-  const ends = grantChain(grant)
-    .flatMap(({ expiresAt }) => expiresAt ?? [])
-    .sort(compareTimestamps);
-  return { grantId: place.eventId, principalId, until: ends[0] };
+  const chain = grantChain(grant);
+  const left = new Map<string, Rational>();
+  for (const { accounts } of chain)
+    for (const [unit, { cap, used, reserved }] of accounts) {
+      const here = subtractRationals(subtractRationals(cap, used), reserved);
+      const least = left.get(unit);
+      if (least === undefined || compareRationals(here, least) < 0) left.set(unit, here);
+    }
+  const ends = chain.flatMap(({ expiresAt }) => expiresAt ?? []).sort(compareTimestamps);
+  return { grantId: place.eventId, principalId, until: ends[0], left };
+}
+
+/** What is asked for, or what is left where that is less; as it is asked for where of a unit nothing is left, so that it is denied. */
+function atMost(asked: readonly Meter[], left: ReadonlyMap<string, Rational>): readonly Meter[] {
+  const fitting: Meter[] = [];
+  for (const meter of asked) {
+    const most = left.get(meter.unit);
+    const isLess = most !== undefined && compareRationals(most, toRational(meter.amount)) < 0;
+    const amount = isLess ? amountOf(most) : meter.amount;
+    if (amount === undefined) return asked;
+    fitting.push({ unit: meter.unit, amount });
+  }
+  return fitting;
+}
+
+/** Undefined for what is no amount to set aside. */
+function amountOf(left: Rational): Quantity | undefined {
+  if (compareRationals(left, RATIONAL_ZERO) <= 0) return undefined;
+  try {
+    return fromRational(left);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -208,6 +249,12 @@ function isSame({ caps }: GivenSlice, asked: readonly Meter[]): boolean {
   const isMore = ({ unit, amount }: Meter): boolean =>
     compareQuantities(amount, ZERO) > 0 && !asked.some((each) => each.unit === unit);
   return asked.every(has) && !caps.some(isMore);
+}
+
+/** Whether a slice has no more than is asked for. */
+function isWithin({ caps }: GivenSlice, asked: readonly Meter[]): boolean {
+  const most = new Map(asked.map(({ unit, amount }) => [unit, amount]));
+  return caps.every(({ unit, amount }) => compareQuantities(amount, most.get(unit) ?? ZERO) <= 0);
 }
 
 /** A ledger's id. @throws RangeError naming `where` */
