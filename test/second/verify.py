@@ -519,10 +519,10 @@ class Verifier(Rules):
             elif old.revoked is None:
                 old.revoked, old.revoked_seq = rec.index, rec.seq
             return
+        if old is not None and old.pinned:
+            return
         key = Key(entry, adders=list(rec.counting))
         fault = key.fault()
-        if old is not None and old.pinned and not fault and old.revoked is None and bool(old.webauthn) == bool(key.webauthn):
-            return
         if fault or old is not None:
             self.find('SCHEMA', rec, '/event/key/' + (fault or 'keyid'))
             return
