@@ -2,6 +2,8 @@
 
 import json
 import re
+from decimal import Decimal
+from math import isfinite
 
 MAX_SAFE = 2**53 - 1
 ORDER = [
@@ -98,6 +100,21 @@ def _write(value, out):
         out.append(json.dumps(value, ensure_ascii=False))
 
 
+def hygienic(data):
+    """-> the value of foreign JSON whose hygiene is `Ok`, or None."""
+    try:
+        value = _FOREIGN.decode(data.decode())
+        json.dumps(value, ensure_ascii=False).encode()
+        return value if _levels(value) <= 64 else None
+    except (_Doubt, ValueError, ArithmeticError, RecursionError):
+        return None
+
+
+def _levels(value):
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if parts is None else 1 + max(map(_levels, parts), default=0)
+
+
 def read(line):
     """-> (value, None), or (None, (code, byte, pointer)): the one finding of step 1."""
     value = _read_fast(line)
@@ -128,6 +145,26 @@ def _integer(text):
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_integer, parse_float=_doubt, parse_constant=_doubt)
+
+
+
+def _exact(text):
+    """A number that canonical text gives back."""
+    value = float(text)
+    if not isfinite(value):
+        raise _Doubt
+    if value == 0:
+        if text[0] == '-' or re.search('[1-9]', re.split('[eE]', text)[0]):
+            raise _Doubt
+        return value
+    short = number_text(value)
+    is_integer = not set(text) & set('.eE') or not set(short) & set('.e')
+    if Decimal(short) != Decimal(text) or is_integer and abs(value) > MAX_SAFE:
+        raise _Doubt
+    return value
+
+
+_FOREIGN = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_exact, parse_float=_exact, parse_constant=_doubt)
 
 
 def _read_fast(line):

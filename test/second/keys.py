@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 import mldsa
+import passkeys
 from canonical import MAX_SAFE
 from shape import instant
 
@@ -136,6 +137,7 @@ class Key:
         self.bytes, self.name = from_b64url(text), entry.get('name')
         self.since = instant(entry['valid_from']) if 'valid_from' in entry else None
         self.until = instant(entry['valid_until']) if 'valid_until' in entry else None
+        self.webauthn = entry.get('webauthn')
         self.adders, self.pinned, self.revoked, self.revoked_seq = adders, False, None, seq
 
     def fault(self):
@@ -145,7 +147,21 @@ class Key:
             return 'public_key'
         if self.kind == 'ed25519' and not accepts_ed25519(raw) or self.kind == 'p256' and _p256(raw) is None:
             return 'public_key'
-        return None if keyid(self.kind, raw) == self.id else 'keyid'
+        if keyid(self.kind, raw) != self.id:
+            return 'keyid'
+        if self.webauthn and self.kind == 'ml-dsa-44':
+            return 'webauthn'
+        return 'roles' if self.webauthn and self.roles - {'event', 'authority'} else None
+
+    def signs(self, message, text):
+        """Whether a record's `sig` is one of a message."""
+        raw = from_b64url(text)
+        if raw is None or self.kind == 'ml-dsa-44':
+            return False
+        if not self.webauthn:
+            return verifies(self.kind, self.bytes, message, raw)
+        signed = passkeys.signed(self.webauthn, message, raw)
+        return signed is not None and verifies(self.kind, self.bytes, signed, raw[:64])
 
     def covers(self, principal):
         return any(matches(pattern, principal) for pattern in self.principals)

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 import traceback
-from keys import NAME, Key, Tree, b64url, from_b64, from_b64url, key_id, keyid, parse_note, sha, verifies
+from keys import NAME, Key, Tree, b64url, from_b64, from_b64url, key_id, keyid, parse_note, sha
 from canonical import canonical, pointer, read
 from report import covers, needing_cover, report
 from rules import Rules
@@ -432,8 +432,7 @@ class Verifier(Rules):
                 self.signature_counts['unverified'] += 1
                 outcome['outcome'] = 'unverified'
                 continue
-            raw = from_b64url(one['sig'])
-            if raw is None or key.kind == 'ml-dsa-44' or not verifies(key.kind, key.bytes, message, raw):
+            if not key.signs(message, one['sig']):
                 self.find('SIGNATURE_INVALID', rec, place)
                 self.signature_counts['invalid'] += 1
                 outcome['outcome'] = 'invalid'
@@ -466,7 +465,7 @@ class Verifier(Rules):
 
     def entitlement(self, rec, event, key):
         rows = self.rows(event)
-        if not any(role in key.roles for role, _ in rows):
+        if key.webauthn and rec.type != 'approval' or not any(role in key.roles for role, _ in rows):
             return 'KEY_NOT_FOR_ROLE'
         if not any(role in key.roles and all(key.covers(one) for one in people) for role, people in rows):
             return 'KEY_NOT_FOR_PRINCIPAL'
@@ -520,10 +519,10 @@ class Verifier(Rules):
             elif old.revoked is None:
                 old.revoked, old.revoked_seq = rec.index, rec.seq
             return
+        if old is not None and old.pinned:
+            return
         key = Key(entry, adders=list(rec.counting))
         fault = key.fault()
-        if old is not None and old.pinned and not fault and old.revoked is None:
-            return
         if fault or old is not None:
             self.find('SCHEMA', rec, '/event/key/' + (fault or 'keyid'))
             return
@@ -607,6 +606,8 @@ class Verifier(Rules):
         name, id_, _ = line
         out, origin = [], note.origin
         for key in self.keys.values():
+            if key.webauthn:
+                continue
             is_witness = 'witness' in key.roles
             if key.kind == 'ed25519':
                 if name == origin and key_id(origin, 1, key.bytes) == id_:
