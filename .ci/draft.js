@@ -140,6 +140,12 @@ const OTHERS = {
   'TLOG-WITNESS': ['Transparency Log Witness Protocol', 'C2SP', {}, 'https://c2sp.org/tlog-witness'],
   'TLOG-PROOF': ['Transparency Log Proofs', 'C2SP', {}, 'https://c2sp.org/tlog-proof'],
   'TLOG-POLICY': ['Transparency Log Policies', 'C2SP', {}, 'https://c2sp.org/tlog-policy'],
+  WEBAUTHN: [
+    'Web Authentication: An API for accessing Public Key Credentials - Level 3',
+    'W3C',
+    {},
+    'https://www.w3.org/TR/webauthn-3/',
+  ],
 };
 const INFORMATIVE_OTHERS = {
   'IN-TOTO': [
@@ -170,7 +176,7 @@ const DOCUMENTS = [
   'registries',
   'security',
 ].filter((name) => existsSync(`${root}docs/spec/${name}.md`));
-const LEFT_OUT = new Set(['Worked bytes', 'Schemas', 'Programs', 'Media types']);
+const LEFT_OUT = new Set(['Worked bytes', 'Schemas', 'Programs', 'Media types', 'Northroot journals']);
 
 const cited = new Set();
 const anchors = new Map();
@@ -346,11 +352,14 @@ function blocks(lines, file) {
   return out.join('\n');
 }
 
-/** Guides belong to the project, not to the format. */
+/** What says only where something of the project is, guides, schemas or tests, says nothing in the draft. */
 function withoutGuides(text) {
   return text
     .replace(/^Normative, in the words of RFC 2119[^.]*\. ?/, '')
-    .replace(/\[[^\]]*\]\(\.\.\/guide\/[^)]*\)[^.]*\.(?: |$)/g, '')
+    .replace(/, described by \[[^\]]*\]\(\.\.\/[^)]*\)/, '')
+    .split(/(?<=\.) (?=[A-Z[`])/)
+    .filter((sentence) => !/\]\((?:\.\.\/(?:guide\/|\.\.\/)|#programs\))|`test\//.test(sentence))
+    .join(' ')
     .trim();
 }
 

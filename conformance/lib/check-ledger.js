@@ -4,6 +4,7 @@
  */
 
 import { createHash, createPublicKey, verify } from 'node:crypto';
+import { TextDecoder } from 'node:util';
 
 const PAYLOAD_TYPE = 'application/vnd.northroot.event+json';
 const PREFIXES = {
@@ -41,7 +42,13 @@ export function readLedger(bytes) {
   const events = [];
   const ids = new Set();
   let prev = sha256('');
-  for (const [seq, text] of bytes.toString().slice(0, -1).split('\n').entries()) {
+  let all;
+  try {
+    all = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return { fault: 'the ledger is not UTF-8' };
+  }
+  for (const [seq, text] of all.slice(0, -1).split('\n').entries()) {
     const fault = (words) => ({ fault: `record ${seq}: ${words}` });
     let record;
     try {
@@ -81,6 +88,7 @@ export function isRight(key, message, sig) {
   const der = Buffer.concat([prefix, Buffer.from(raw, 'base64url')]);
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });
   const bytes = Buffer.from(sig, 'base64url');
+  if (bytes.toString('base64url') !== sig) return false;
   return alg === 'ed25519'
     ? verify(null, message, publicKey, bytes)
     : verify('sha256', message, { key: publicKey, dsaEncoding: 'ieee-p1363' }, bytes);

@@ -47,7 +47,19 @@ export function findDifference(expected, actual, path = '') {
 export function findReportDifference(expected, actual) {
   const own = comparableReport(expected);
   const given = comparableReport(actual);
-  return findDifference(own, given, '/report') ?? findDifference(given, own, '/report');
+  return findDifference(own, given, '/report') ?? findAddition(own, given, '/report');
+}
+
+/** The first member that is not expected; what is given holds no patterns, whatever its names are. Null is as absence. */
+function findAddition(expected, given, path) {
+  if (given === null || typeof given !== 'object') return undefined;
+  for (const [name, value] of Object.entries(given)) {
+    const isThere = typeof expected === 'object' && expected !== null && Object.hasOwn(expected, name);
+    if (!isThere && value !== null) return tell(`${path}/${name}`, undefined, value);
+    const found = isThere ? findAddition(expected[name], value, `${path}/${name}`) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** A report without what is no contract. */

@@ -16,7 +16,7 @@ export class ContentError extends Error {}
  * @throws ContentError for a file that is missing or another
  */
 export function readContent() {
-  const manifest = JSON.parse(read('manifest.json'));
+  const manifest = readManifest();
   const sums = read('SHA256SUMS');
   if (hex(sums) !== manifest.digest) throw new ContentError('SHA256SUMS is not the one of manifest.json');
   const files = new Map();
@@ -31,6 +31,18 @@ export function readContent() {
     return own.map((each) => ({ class: name, ...each }));
   });
   return { manifest, files, cases };
+}
+
+function readManifest() {
+  let manifest;
+  try {
+    manifest = JSON.parse(read('manifest.json'));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  if (typeof manifest?.digest !== 'string' || typeof manifest.version !== 'string')
+    throw new ContentError('manifest.json has no version and digest');
+  return manifest;
 }
 
 function read(path) {

@@ -27,7 +27,8 @@ class UsageError extends Error {}
 export async function main(args) {
   try {
     const [command, ...rest] = args;
-    if (command === '--help' || command === 'help') {
+    const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+    if (command === 'help' || own.includes('--help') || own.includes('-h')) {
       process.stdout.write(USAGE);
       return 0;
     }
@@ -55,6 +56,8 @@ function parseOptions(args) {
   const options = { timeoutMs: DEFAULT_TIMEOUT_S * 1_000 };
   for (let index = 0; index < args.length; index += 2) {
     const [name, value] = args.slice(index, index + 2);
+    if (!name.startsWith('-'))
+      throw new UsageError(`${printable(name)}: expected -- before the command to run`);
     if (value === undefined) throw new UsageError(`${printable(name)}: expected a value after it`);
     if (name === '--class') {
       if (!CLASSES.includes(value)) throw new UsageError(`--class: expected one of ${CLASSES.join(', ')}`);

@@ -80,7 +80,15 @@ export class Peer {
   /** Ends the process: by the end of its input, or by force. */
   async close() {
     this.#child.stdin.end();
-    const timer = setTimeout(() => this.#kill(), this.#broken === undefined ? END_MS : 0);
+    const timer = setTimeout(
+      () => {
+        this.#kill();
+        // What it started in a group of its own may hold the pipes open: that is not waited for.
+        this.#child.stdout.destroy();
+        this.#child.stderr.destroy();
+      },
+      this.#broken === undefined ? END_MS : 0,
+    );
     await this.#ended;
     clearTimeout(timer);
     this.#kill();

@@ -65,7 +65,8 @@ function groupReasons(results) {
 }
 
 export function renderMarkdown(run, summary, { version, digest }) {
-  const cell = (text) => escapeXml(text).replaceAll('|', '\\|').replaceAll('`', "'");
+  // What Markdown makes marks, links, mentions or cells of.
+  const cell = (text) => escapeXml(text).replace(/[\\`*_[\]#!|~@]/g, (sign) => `&#${sign.charCodeAt(0)};`);
   const lines = [
     `# Conformance of ${cell(run.name)} ${cell(run.release)}`,
     '',
@@ -101,6 +102,15 @@ export function renderJunit(run, summary) {
       else lines.push(`${head}><skipped message="${each.outcome}: ${why}"/></testcase>`);
     }
     lines.push('  </testsuite>');
+  }
+  // Without a suite the file would read as a run in which nothing failed.
+  if (run.results.length === 0) {
+    const why = escapeXml(run.broken ?? 'no case was chosen');
+    lines.push(
+      '  <testsuite name="run" tests="1" failures="0" errors="1" skipped="0">',
+      `    <testcase classname="run" name="hello"><error message="${why}"/></testcase>`,
+      '  </testsuite>',
+    );
   }
   return `${[...lines, '</testsuites>'].join('\n')}\n`;
 }

@@ -124,6 +124,17 @@ describe('the package', () => {
   });
 });
 
+describe('the manifest', () => {
+  test.each(['{', 'null', '{"digest":7}', ''])('%j is told, and nothing runs', (text) => {
+    const damaged = join(folder, 'other-manifest');
+    cpSync(unpacked, damaged, { recursive: true });
+    writeFileSync(join(damaged, 'manifest.json'), text);
+    const { status, stderr } = runIn(damaged, ['list']);
+    expect({ status, lines: stderr.split('\n').length }).toEqual({ status: 2, lines: 2 });
+    expect(stderr).toContain('manifest.json');
+  });
+});
+
 describe('northroot', () => {
   test('conforms in every class', () => {
     const [junit, markdown] = ['junit.xml', 'page.md'].map((name) => join(folder, name)) as [string, string];
@@ -208,6 +219,64 @@ describe('a wrong implementation', () => {
     const { stdout } = runProgram(text, ...TREES);
     expect(stdout).toContain('\\u{1b}[2J\\u{a}verifier  conforms\\u{202e}');
     expect(stdout).not.toContain('\u001b');
+  });
+
+  test('that is of other groups, or deep, is not waited for and not shown', () => {
+    const child = `const { spawn } = await import('node:child_process'); spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60000)'], { detached: true, stdio: 'inherit' });`;
+    const path = join(folder, 'pid');
+    const keep = `const { writeFileSync } = await import('node:fs');`;
+    const text = implementation(
+      `${child.replace('spawn(process', 'const kept = spawn(process')} ${keep} writeFileSync(${JSON.stringify(path)}, String(kept.pid)); process.exit(3);`,
+    );
+    try {
+      const { status, stdout } = runProgram(text, ...TREES, '--timeout', '3');
+      expect(status).toBe(1);
+      expect(stdout).toContain('The run ended early');
+    } finally {
+      process.kill(Number(readFileSync(path, 'utf8')), 'SIGKILL');
+    }
+    for (const member of ['unsupported', 'error']) {
+      const deep = implementation(
+        `process.stdout.write('{"id":' + id + ',"${member}":' + '['.repeat(2e5) + ']'.repeat(2e5) + '}\\n');`,
+      );
+      const { status, stderr } = runProgram(deep, ...TREES);
+      expect({ status, stderr }).toEqual({ status: member === 'error' ? 1 : 2, stderr: '' });
+    }
+  });
+
+  test('cannot make marks, cells or characters that XML has not, in reports', () => {
+    const [junit, markdown] = ['hostile.xml', 'hostile.md'].map((name) => join(folder, name)) as [
+      string,
+      string,
+    ];
+    const hostile = 'a\\\\| passed | ![x](http://x.example/) @someone #1 \\ufffe\\uffff <b>';
+    const text = implementation(`say({ id, error: '${hostile}' });`);
+    runProgram(text, ...TREES, '--junit', junit, '--markdown', markdown);
+    const page = readFileSync(markdown, 'utf8');
+    expect(page).toContain(
+      'a&#92;&#124; passed &#124; &#33;&#91;x&#93;(http://x.example/) &#64;someone &#35;1',
+    );
+    expect(readFileSync(junit, 'utf8')).toContain('\\u{fffe}\\u{ffff} &lt;b&gt;');
+  });
+
+  test('whose report says more than there is, under the name of a pattern', () => {
+    const text = `
+      import { spawn } from 'node:child_process';
+      const child = spawn(process.execPath, [${JSON.stringify(PRODUCT)}], { stdio: ['pipe', 'pipe', 'inherit'] });
+      process.stdin.pipe(child.stdin);
+      let rest = '';
+      child.stdout.on('data', (chunk) => {
+        const lines = (rest + chunk).split('\\n');
+        rest = lines.pop();
+        for (const line of lines) {
+          const answer = JSON.parse(line);
+          if (answer.result?.report) answer.result.report = { ...answer.result.report, $type: 'object', more: 1 };
+          process.stdout.write(JSON.stringify(answer) + '\\n');
+        }
+      });
+      child.on('close', () => process.exit());`;
+    const { stdout } = runProgram(text, '--operation', 'report', '--filter', 'agent-run');
+    expect(stdout).toMatch(/^verifier +fails \(0 passed, [1-9]/m);
   });
 
   test('is told no expectation', () => {
@@ -305,8 +374,17 @@ describe('what was not run is not called right', () => {
     ['no name', `process.stdout.write('{"id":0,"result":{"version":1,"classes":["verifier"]}}\\n');`],
     ['nothing', ''],
   ])('an implementation that greets with %s', (_, text) => {
-    const { status, stdout } = runProgram(`${text} process.stdin.resume();`, '--timeout', '5');
+    const junit = join(folder, 'greeting.xml');
+    const { status, stdout } = runProgram(
+      `${text} process.stdin.resume();`,
+      '--timeout',
+      '5',
+      '--junit',
+      junit,
+    );
     expect(status).toBe(2);
+    // A file without a suite would read as a run in which nothing failed.
+    expect(readFileSync(junit, 'utf8')).toMatch(/ errors="1"[^]*<error message="[^"]+"/);
     expect(stdout).toContain('The run ended early');
   });
 
@@ -320,6 +398,7 @@ describe('what was not run is not called right', () => {
     [['run', '--nonsense', 'x', '--', 'true']],
     [['run', '--', join('/', 'no', 'such', 'program')]],
     [['run', '--', process.execPath, '-e', '']],
+    [['run', 'true']],
   ])('%j', (args) => {
     expect(run(...args).status).toBe(2);
   });
