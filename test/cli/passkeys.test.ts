@@ -45,6 +45,28 @@ it('key show and key list show what the passkey is pinned to', () => {
   expect(expectOk(shop.run(['key', 'list', L]))).toContain('passkey    of https://approve.example.com');
 });
 
+it('key add says whether another key may approve in the same name', () => {
+  const own = parse<{ keyid: string }>(expectOk(shop.run(['key', 'show', `${L}.key`]))).keyid;
+  const entry = parse<{ keyid: string }>(expectOk(shop.run(['key', 'show', 'olga.json']))).keyid;
+  const note = (key: string): string =>
+    `note: key ${key} may approve as human:olga without the passkey ${entry}`;
+  const M = 'm.jsonl';
+  expectOk(shop.run(['init', M, '--key', `${L}.key`]));
+  const add = (file: string, of: string) =>
+    shop.run(['key', 'add', M, file, '--key', `${L}.key`, '--for', of]).stderr;
+  expect(add('olga.json', 'human:olga')).toContain(note(own));
+  expectOk(shop.run(['keygen', '--out', 'other.pem']));
+  const other = parse<{ keyid: string }>(expectOk(shop.run(['key', 'show', 'other.pem']))).keyid;
+  expect(add('agent.pem', 'agent:*')).not.toContain('note:');
+  expect(add('other.pem', 'human:*')).toContain(note(other));
+});
+
+it('a key that may not approve is told of the passkey that may', () => {
+  const { stderr } = shop.run(['approve', L, ask(), '--principal', 'human:olga', '--key', 'agent.pem']);
+  expect(stderr).toContain('KEY_NOT_FOR_PRINCIPAL');
+  expect(stderr).toMatch(/sign by the passkey \S+: approve --passkey/);
+});
+
 it('approve --passkey appends nothing, approve --assertion what was signed', () => {
   const request = ask();
   const before = shop.read(L);

@@ -58,11 +58,17 @@ export async function appendDraft(
 /** The error of a refused key, with the keys that may sign. */
 export function withEntitledKeys(error: unknown, entitled: readonly Key[], event: object): unknown {
   if (!(error instanceof NorthrootError) || !/^(?:KEY_|SIGNATURE_MISSING$)/.test(error.code)) return error;
-  const keys = entitled.map(({ keyid, name }) => (name === undefined ? keyid : `${keyid} (${name})`));
+  const named = (keys: readonly Key[]): string =>
+    keys.map(({ keyid, name }) => printable(name === undefined ? keyid : `${keyid} (${name})`)).join(', or ');
+  const passkeys = entitled.filter(({ webauthn }) => webauthn !== undefined);
+  const plain = entitled.filter(({ webauthn }) => webauthn === undefined);
+  const ways = [
+    ...(plain.length === 0 ? [] : [`sign with the key ${named(plain)}: --key`]),
+    ...(passkeys.length === 0 ? [] : [`sign by the passkey ${named(passkeys)}: approve --passkey`]),
+  ];
   const hint =
-    keys.length === 0
-      ? 'no key of the ledger may sign this; an admin can add one: northroot key add LEDGER FILE --role authority'
-      : `sign with the key ${keys.map((each) => printable(each)).join(', or ')}: --key`;
+    ways.join('; or ') ||
+    'no key of the ledger may sign this; an admin can add one: northroot key add LEDGER FILE --role authority';
   return new CommandError(error.code, error.message, {
     hint: error.code === 'KEY_NOT_FOR_PRINCIPAL' ? `${patternHint(event)}${hint}` : hint,
     cause: error,

@@ -20,7 +20,7 @@ import { readSmallFile } from '../../log/fs/file-system.js';
 import { renderKeyList } from '../../out/text/key-list.js';
 import { type ListedKey, readKeyList } from '../../rules/report/key-list.js';
 import type { Role } from '../../rules/trust/authority.js';
-import { makeKeyEntry } from '../../rules/trust/key-entry.js';
+import { findEntitledKeys, makeKeyEntry } from '../../rules/trust/key-entry.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
@@ -112,10 +112,31 @@ async function change(
     const result = { seq, event_id: eventId, status, action: event.action, key: event.key };
     await context.terminal.write(`${jsonText(result)}\n`);
     if (event.action === 'revoke') await sayUseless(context, path, event.key.keyid);
+    else sayWhoElseApproves(context, await ledger.listKeys(), event.key);
   } finally {
     await ledger.close();
   }
   return 0;
+}
+
+/** A passkey protects nobody in whose name another key may approve. */
+function sayWhoElseApproves({ terminal }: Context, keys: readonly Key[], added: Key): void {
+  const at = new Date().toISOString();
+  const isNew = added.webauthn !== undefined;
+  const others = (isNew ? keys : [added]).filter(({ webauthn }) => webauthn === undefined);
+  for (const { keyid, principals } of isNew
+    ? [added]
+    : keys.filter(({ webauthn }) => webauthn !== undefined)) {
+    for (const principal of principals) {
+      const event = { event_type: 'approval', principal_id: principal };
+      const [other] = findEntitledKeys(others, event, { at });
+      if (other === undefined) continue;
+      terminal.say(
+        `note: key ${other.keyid} may approve as ${printable(principal)} without the passkey ${keyid}`,
+      );
+      return;
+    }
+  }
 }
 
 /** By default, commands sign with the key beside the ledger. */
