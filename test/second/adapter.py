@@ -5,7 +5,7 @@ import json
 import sys
 import traceback
 from canonical import Num, canonical, number_text, read
-from keys import Key, Tree, b64url, from_b64, key_id, parse_note, sha, verifies
+from keys import Key, Tree, b64url, from_b64, key_id, pae, parse_note, sha, verifies
 from report import report
 from rules import Rules
 from shape import amount, instant, window
@@ -24,10 +24,6 @@ def encoded(data):
 
 def digest(data):
     return 'sha-256:' + b64url(data)
-
-
-def pae(event):
-    return b'DSSEv1 36 application/vnd.northroot.event+json %d ' % len(event) + event
 
 
 def ledger(given):

@@ -75,29 +75,15 @@ def is_canonical_number(text):
 
 def canonical(value):
     """The canonical bytes of a value that was read from canonical text."""
-    out = []
-    _write(value, out)
-    return ''.join(out).encode()
+    return _text(value).encode()
 
 
-def _write(value, out):
+def _text(value):
     if isinstance(value, dict):
-        out.append('{')
-        for index, name in enumerate(sorted(value, key=utf16)):
-            out.append((',' if index else '') + json.dumps(name, ensure_ascii=False) + ':')
-            _write(value[name], out)
-        out.append('}')
-    elif isinstance(value, list):
-        out.append('[')
-        for index, item in enumerate(value):
-            if index:
-                out.append(',')
-            _write(item, out)
-        out.append(']')
-    elif isinstance(value, Num):
-        out.append(value.text)
-    else:
-        out.append(json.dumps(value, ensure_ascii=False))
+        return '{' + ','.join(f'{_text(name)}:{_text(value[name])}' for name in sorted(value, key=utf16)) + '}'
+    if isinstance(value, list):
+        return '[' + ','.join(map(_text, value)) + ']'
+    return value.text if isinstance(value, Num) else json.dumps(value, ensure_ascii=False)
 
 
 def hygienic(data):
@@ -280,28 +266,19 @@ class _Reader:
     def array(self, path, depth):
         out = []
         self.space(path)
-        if self.peek() == 0x5D:
-            self.i += 1
-            return out
-        while True:
+        is_open = not self.takes(0x5D)
+        while is_open:
             here = (*path, len(out))
             self.space(here)
             out.append(self.value(here, depth))
-            self.space(path)
-            char = self.peek()
-            if char not in (0x2C, 0x5D):
-                raise Fault('NOT_JSON', self.i, path)
-            self.i += 1
-            if char == 0x5D:
-                return out
+            is_open = self.goes_on(path, 0x5D)
+        return out
 
     def object(self, path, depth):
         out, last = {}, None
         self.space(path)
-        if self.peek() == 0x7D:
-            self.i += 1
-            return out
-        while True:
+        is_open = not self.takes(0x7D)
+        while is_open:
             self.space(path)
             start = self.i
             if self.peek() != 0x22:
@@ -316,18 +293,25 @@ class _Reader:
                 self.note('NOT_CANONICAL', start, here)
             last = name
             self.space(here)
-            if self.peek() != 0x3A:
+            if not self.takes(0x3A):
                 raise Fault('NOT_JSON', self.i, here)
-            self.i += 1
             self.space(here)
             out[name] = self.value(here, depth)
-            self.space(path)
-            char = self.peek()
-            if char not in (0x2C, 0x7D):
-                raise Fault('NOT_JSON', self.i, path)
-            self.i += 1
-            if char == 0x7D:
-                return out
+            is_open = self.goes_on(path, 0x7D)
+        return out
+
+    def takes(self, char):
+        is_here = self.peek() == char
+        self.i += is_here
+        return is_here
+
+    def goes_on(self, path, end):
+        self.space(path)
+        char = self.peek()
+        if char not in (0x2C, end):
+            raise Fault('NOT_JSON', self.i, path)
+        self.i += 1
+        return char == 0x2C
 
     def string(self, path):
         """-> the text and its faults; of a name, the caller knows the pointer only afterwards."""

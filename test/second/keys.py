@@ -38,10 +38,9 @@ def b64url(data):
 
 def from_b64url(text):
     """-> bytes, or None where the text is no canonical base64url."""
-    if not re.match(r'[A-Za-z0-9_-]*\Z', text) or len(text) % 4 == 1:
+    if set(text) & set('+/='):
         return None
-    data = base64.urlsafe_b64decode(text + '=' * (-len(text) % 4))
-    return data if b64url(data) == text else None
+    return from_b64(text.replace('-', '+').replace('_', '/') + '=' * (-len(text) % 4))
 
 
 def from_b64(text):
@@ -49,6 +48,10 @@ def from_b64(text):
         return None
     data = base64.b64decode(text)
     return data if base64.b64encode(data).decode() == text else None
+
+
+def pae(body):
+    return b'DSSEv1 36 application/vnd.northroot.event+json %d ' % len(body) + body
 
 
 def _is_small(point):

@@ -6,11 +6,7 @@ from functools import lru_cache
 Q, N, K, L_, GAMMA1, GAMMA2, TAU, BETA, OMEGA = 8380417, 256, 4, 4, 1 << 17, 95232, 39, 78, 80
 
 
-def _zetas():
-    return [pow(1753, int(format(i, '08b')[::-1], 2), Q) for i in range(N)]
-
-
-ZETAS = _zetas()
+ZETAS = [pow(1753, int(format(i, '08b')[::-1], 2), 8380417) for i in range(256)]
 
 
 def _ntt(poly):

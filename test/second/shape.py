@@ -167,9 +167,8 @@ def _walk(rule, value, path, out, home, code='SCHEMA'):
                 out.append((path, 4, 'METER_NEGATIVE'))
         else:
             out.append((path, 1, code))
-    for name in ('allOf',):
-        for part in rule.get(name, ()):
-            _walk(part, value, path, out, home)
+    for part in rule.get('allOf', ()):
+        _walk(part, value, path, out, home)
     if 'anyOf' in rule and not any(_holds(part, value, home) for part in rule['anyOf']):
         out.append((path, 1, 'SCHEMA'))
     if 'if' in rule:
@@ -300,9 +299,7 @@ def check_record(record):
 
 def holds(reference, value):
     """Whether a value is of a schema, by its reference."""
-    out = []
-    _walk({'$ref': reference}, value, (), out, 'common.json')
-    return not out
+    return _holds({'$ref': reference}, value, 'common.json')
 
 
 def check(reference, value):

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 import traceback
-from keys import NAME, Key, Tree, b64url, from_b64, from_b64url, key_id, keyid, parse_note, sha
+from keys import NAME, Key, Tree, b64url, from_b64, from_b64url, key_id, keyid, pae, parse_note, sha
 from canonical import canonical, pointer, read
 from report import covers, needing_cover, report
 from rules import Rules
@@ -277,8 +277,7 @@ class Verifier(Rules):
     def overdue(self, rec):
         most = self.trust.require.get('checkpoint_max_records')
         since = self.last_seal.rec.index + 1 if self.last_seal else 0
-        is_point = rec.ok and rec.type == 'checkpoint'
-        rec.is_overdue = most is not None and not is_point and rec.index - since >= most
+        rec.is_overdue = most is not None and rec.type != 'checkpoint' and rec.index - since >= most
 
     def judge(self, rec, line, first):
         value, fault = read(line)
@@ -417,8 +416,7 @@ class Verifier(Rules):
             if is_required:
                 self.find('SIGNATURE_MISSING', rec, '/signatures')
             return
-        body = canonical(event)
-        message = b'DSSEv1 36 application/vnd.northroot.event+json %d ' % len(body) + body
+        message = pae(canonical(event))
         seen, results, valid = set(), [], []
         for index, one in enumerate(given):
             outcome = {'keyid': one['keyid'], 'outcome': 'copy'}
@@ -469,8 +467,7 @@ class Verifier(Rules):
             return 'KEY_NOT_FOR_ROLE'
         if not any(role in key.roles and all(key.covers(one) for one in people) for role, people in rows):
             return 'KEY_NOT_FOR_PRINCIPAL'
-        at = max(instant(event['occurred_at']), self.clock if self.clock is not None else -10**30)
-        return None if key.revoked is None and key.is_valid_at(at) else 'KEY_NOT_VALID_HERE'
+        return None if key.revoked is None and key.is_valid_at(self.at(rec)) else 'KEY_NOT_VALID_HERE'
 
     def rows(self, event):
         """-> which roles may sign this, each with the principals that the key must cover."""
@@ -598,8 +595,7 @@ class Verifier(Rules):
             self.last_seal = point
         if any('checkpoint' in key.roles for key in point.rec.counting):
             point.is_dated = True
-            at = instant(point.rec.event['occurred_at'])
-            self.clock = at if self.clock is None else max(at, self.clock)
+            self.clock = self.at(point.rec)
 
     def candidates(self, note, line):
         """-> the keys that a line belongs to: (side, type, kind, raw, ledger key, name of the witness in the policy)."""
@@ -748,9 +744,6 @@ class Verifier(Rules):
             for rec in recs:
                 self.find('KEY_NOT_VALID_HERE', rec, '/signatures/0', 'signers ' + ' '.join(sorted(ids)))
 
-    def place_of(self, point):
-        return point.rec if point else None
-
     def demands(self):
         require = self.trust.require
         order = sorted((point for point in self.points if point.seals), key=lambda point: (point.size, point.rec is None))
@@ -759,23 +752,23 @@ class Verifier(Rules):
         least = self.requires_checkpoints()
         if least and self.count >= least and not (last and self.meets(last)):
             code = 'CHECKPOINT_MISSING' if last is None or not self.enough_logs(last) else 'WITNESS_QUORUM'
-            self.find(code, self.place_of(last), cls='none' if meeting else 'invalid')
+            self.find(code, last and last.rec, cls='none' if meeting else 'invalid')
         age = require.get('checkpoint_max_age_seconds')
         if age is not None and meeting:
             own = [point for point in meeting if point.rec]
             at = instant(own[-1].rec.event['occurred_at']) if own and own[-1].is_dated else None
             if at is None or abs(self.now - at) > age * 10**9:
-                self.find('CHECKPOINT_MISSING', self.place_of(meeting[-1]))
+                self.find('CHECKPOINT_MISSING', meeting[-1].rec)
         most = require.get('max_unsealed_records')
         if most is not None:
             base = meeting[-1] if meeting else None
             rest = [rec for rec in self.recs[base.size if base else 0:] if not base or rec is not base.rec]
             rest = [rec for rec in rest if not base or getattr(rec, 'attests', None) is not base]
             if len(rest) > most:
-                self.find('TAIL_UNSEALED', self.place_of(base), cls='invalid')
+                self.find('TAIL_UNSEALED', base and base.rec, cls='invalid')
                 return
         if last and self.unsealed(last):
-            self.find('TAIL_UNSEALED', self.place_of(last), cls='none')
+            self.find('TAIL_UNSEALED', last and last.rec, cls='none')
 
     def unsealed(self, point):
         return self.count - point.size - (point.rec is not None)
