@@ -146,12 +146,16 @@ const SAID = [
 ] as const;
 
 /** @throws NorthrootError `SIGNATURE_INVALID` for another answer than the one that was asked for, or of another time */
-function assertAnswers(event: object, asked: object, now: string): void {
-  const [members, expected] = [membersOf(event as never), membersOf(asked as never)];
+function assertAnswers(
+  event: object,
+  asked: { readonly decision: string; readonly principal_id: string },
+  now: string,
+): void {
+  const [members, expected] = [membersOf(event as never), membersOf(asked)];
   const other = SAID.find((name) => textOf(members[name]) !== textOf(expected[name]));
   if (other !== undefined)
     throw refuse(
-      `the ${String(expected['decision'])} of this request by ${String(expected['principal_id'])}`,
+      `the ${asked.decision} of this request by ${asked.principal_id}`,
       `an event with another ${other}`,
     );
   const at = members['occurred_at'];
