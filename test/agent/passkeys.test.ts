@@ -39,7 +39,7 @@ function remake(event: ApprovalEvent, other: object): ApprovalEvent {
   if (changed['occurred_at'] === '2099') return changed as never;
   delete changed['event_id'];
   delete changed['payload_digest'];
-  return buildEvent(changed as never) as never;
+  return buildEvent(changed) as never;
 }
 
 const invalid = { code: 'SIGNATURE_INVALID' };
@@ -97,7 +97,7 @@ describe('an answer by a passkey', () => {
   });
 
   it('is refused for another request', async () => {
-    const { ledger, eventId, sign, answer, grantId } = await begin();
+    const { ledger, eventId, sign, grantId } = await begin();
     const asked = await ledger.askPasskey(eventId, OPTIONS);
     const { eventId: second } = (await ledger.authorize({ ...request(2), grantId })).recorded;
     const said = { decision: 'approve', principalId: OLGA } as const;
