@@ -144,7 +144,11 @@ describe('authorizeAction', () => {
     });
     expect(deny?.['authorization']).toEqual({
       kind: 'action',
-      action: { tool_name: 'fs.read', tool_params_digest: REQUEST.paramsDigest },
+      action: {
+        tool_name: 'fs.read',
+        tool_params_digest: REQUEST.paramsDigest,
+        meter_reservation: REQUEST.meters,
+      },
     });
   });
 

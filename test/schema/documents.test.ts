@@ -201,7 +201,16 @@ describe('patterns', () => {
     const strings = Object.values(samples).flatMap((sample) =>
       places(sample).flatMap(({ value }) => (typeof value === 'string' ? [value] : [])),
     );
-    const extra = ['usd.per_60m', '-12', '0', '7ff0000000000000', '2023-02-29T00:00:00Z', 'fs.*', 'CODE_1'];
+    const extra = [
+      'usd.per_60m',
+      '-12',
+      '0',
+      '7ff0000000000000',
+      '2023-02-29T00:00:00Z',
+      '2023-02-28',
+      'fs.*',
+      'CODE_1',
+    ];
     const texts = [...new Set([...strings, ...extra])].flatMap((text) => [
       text,
       ...['\n', '\r\n', '\r', '\u0085', '\u2028', '\n\n', ' '].map((end) => text + end),
