@@ -49,7 +49,8 @@ function read(path) {
   try {
     return readFileSync(`${ROOT}${path}`);
   } catch (error) {
-    throw new ContentError(`${path} cannot be read: ${error.code}`);
+    const hint = path === 'manifest.json' ? ': in a checkout, make it by `node conformance/generate.js`' : '';
+    throw new ContentError(`${path} cannot be read: ${error.code}${hint}`);
   }
 }
 
