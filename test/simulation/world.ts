@@ -585,14 +585,16 @@ class World {
       const heard = await this.#hear(machine, 'last append', writer.append({ event }), 60_000);
       if ('value' in heard) this.#acknowledge(machine.name, heard.value.eventId, heard.value.seq);
     }
+    const isOpen = (): boolean => this.#asked.some(({ life, asked }) => !life.isDead && asked.settled === 0);
+    for (let count = 0; count < 100 && isOpen(); count += 1) await this.#sleep(500);
     const [machine] = this.#gates();
-    if (machine !== undefined) {
+    // Again where something was appended meanwhile, as by a sweeper.
+    for (let size = -1; machine !== undefined && size !== this.#server.memory.size;) {
+      ({ size } = this.#server.memory);
       const heard = await this.#hear(machine, 'budget', machine.program.gate.ledger.budget(), 60_000);
       const [budget] = 'value' in heard ? heard.value : [];
       this.#history.live = budget && accountsOf(this.#grantId, budget.balances);
     }
-    const isOpen = (): boolean => this.#asked.some(({ life, asked }) => !life.isDead && asked.settled === 0);
-    for (let count = 0; count < 100 && isOpen(); count += 1) await this.#sleep(500);
   }
 
   async #lookAtLines(): Promise<void> {
