@@ -12,6 +12,7 @@ import { ingestJson } from '../../base/json/ingest.js';
 import { type JsonObject, membersOf } from '../../base/json/value.js';
 import type { Webauthn } from '../schema/generated/types.js';
 import { checkPublicKey, describeKeyFault, makePublicKey, type PublicKey } from './public-key.js';
+import { ATTESTED, EXTENDED, RP_ID_HASH_BYTES, USER_PRESENT, USER_VERIFIED } from './authenticator-data.js';
 import { keyError, malformed, type RawPublicKey, readKeyText } from './key-form.js';
 
 /** A passkey's public key, and what its assertions must meet. */
@@ -23,12 +24,6 @@ export interface Passkey {
 
 const FORM = 'the JSON of a WebAuthn registration';
 const HINT = 'write JSON.stringify(credential), where credential is what navigator.credentials.create gave';
-const RP_ID_HASH_BYTES = 32;
-const FLAGS = 32;
-const USER_PRESENT = 0x01;
-const USER_VERIFIED = 0x04;
-const ATTESTED = 0x40;
-const EXTENDED = 0x80;
 const ID_LENGTH = 53;
 const ID = 55;
 const MAX_ID_BYTES = 750;
@@ -57,7 +52,7 @@ export function parsePasskey(input: string | Uint8Array): Passkey {
   const response = membersOf(credential['response']);
   const { origin, host } = readClientData(bytesOf(response, 'clientDataJSON'));
   const data = readAuthenticatorData(bytesOf(response, 'attestationObject'));
-  const flags = data[FLAGS] ?? 0;
+  const flags = data[RP_ID_HASH_BYTES] ?? 0;
   if ((flags & USER_PRESENT) === 0) throw malformed('a registration by a user who was present', 'none');
   if ((flags & ATTESTED) === 0) throw malformed('a registration with a key', 'none');
   const idLength = (data[ID_LENGTH] ?? 0) * 256 + (data[ID_LENGTH + 1] ?? 0);

@@ -10,6 +10,16 @@ import { sha256, sha256Base64url } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { isJsonObject, type JsonValue } from '../../base/json/value.js';
+import {
+  ATTESTED,
+  BACKED_UP,
+  BACKUP_ELIGIBLE,
+  EXTENDED,
+  FIXED_BYTES,
+  RP_ID_HASH_BYTES,
+  USER_PRESENT,
+  USER_VERIFIED,
+} from '../key/authenticator-data.js';
 import type { Webauthn } from '../schema/generated/types.js';
 import type { VerificationKey } from './backend.js';
 
@@ -19,16 +29,6 @@ export const MAX_CLIENT_DATA_BYTES = 2_048;
 
 const SIGNATURE_BYTES = 64;
 const LENGTH_BYTES = 2;
-const RP_ID_HASH_BYTES = 32;
-/** The RP id's hash, the flags and the counter. */
-const FIXED_BYTES = 37;
-
-const USER_PRESENT = 0x01;
-const USER_VERIFIED = 0x04;
-const BACKUP_ELIGIBLE = 0x08;
-const BACKED_UP = 0x10;
-const ATTESTED = 0x40;
-const EXTENDED = 0x80;
 
 /** An assertion by its parts; `signature` is 64 bytes, r ‖ s for ES256. */
 export interface Assertion {
