@@ -112,6 +112,15 @@ function addAnswer(command: Command, decision: ApprovalEvent['decision'], run: R
   );
 }
 
+/** How far the answer goes. */
+function readBounds({ limit, expires }: ApproveCommandOptions, now: string, problems: OptionProblems) {
+  return {
+    limit: limit && amountsOf(limit, (problem) => problems.add('--limit', problem)),
+    expiresAt:
+      expires === undefined ? undefined : problems.read('--expires', () => resolveTime(expires, now)),
+  };
+}
+
 async function answer(
   context: Context,
   path: string,
@@ -122,11 +131,7 @@ async function answer(
   const { terminal, signal } = context;
   const problems = new OptionProblems();
   const now = new Date().toISOString();
-  const limit = options.limit && amountsOf(options.limit, (problem) => problems.add('--limit', problem));
-  const expiresAt =
-    options.expires === undefined
-      ? undefined
-      : problems.read('--expires', () => resolveTime(options.expires as string, now));
+  const { limit, expiresAt } = readBounds(options, now, problems);
   const view = viewOf(context, path, undefined, options);
   const request = (await view.findRecord(wanted)).eventId;
   if (decision === 'approve' && options.yes !== true && canAsk()) {
@@ -195,11 +200,7 @@ async function answerByPasskey(
   const answered = assertion === undefined ? undefined : await readPasskeyAnswer(assertion);
   const problems = new OptionProblems();
   const now = new Date().toISOString();
-  const limit = options.limit && amountsOf(options.limit, (problem) => problems.add('--limit', problem));
-  const expiresAt =
-    options.expires === undefined
-      ? undefined
-      : problems.read('--expires', () => resolveTime(options.expires as string, now));
+  const { limit, expiresAt } = readBounds(options, now, problems);
   problems.end(decision);
   const view = viewOf(context, path, undefined, options);
   const request = (await view.findRecord(wanted)).eventId;
