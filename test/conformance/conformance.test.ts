@@ -74,6 +74,25 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+/** A program: the product, whose answers the statements of `change` alter. */
+function productBut(change: string): string {
+  return `
+      import { spawn } from 'node:child_process';
+      const child = spawn(process.execPath, [${JSON.stringify(PRODUCT)}], { stdio: ['pipe', 'pipe', 'inherit'] });
+      process.stdin.pipe(child.stdin);
+      let rest = '';
+      child.stdout.on('data', (chunk) => {
+        const lines = (rest + chunk).split('\\n');
+        rest = lines.pop();
+        for (const line of lines) {
+          const answer = JSON.parse(line);
+          ${change}
+          process.stdout.write(JSON.stringify(answer) + '\\n');
+        }
+      });
+      child.on('close', () => process.exit());`;
+}
+
 describe('the package', () => {
   test('has every file that it names, with its digest, and installs nothing', () => {
     const manifest = JSON.parse(readFileSync(join(unpacked, 'manifest.json'), 'utf8')) as {
@@ -260,21 +279,9 @@ describe('a wrong implementation', () => {
   });
 
   test('whose report says more than there is, under the name of a pattern', () => {
-    const text = `
-      import { spawn } from 'node:child_process';
-      const child = spawn(process.execPath, [${JSON.stringify(PRODUCT)}], { stdio: ['pipe', 'pipe', 'inherit'] });
-      process.stdin.pipe(child.stdin);
-      let rest = '';
-      child.stdout.on('data', (chunk) => {
-        const lines = (rest + chunk).split('\\n');
-        rest = lines.pop();
-        for (const line of lines) {
-          const answer = JSON.parse(line);
+    const text = productBut(`
           if (answer.result?.report) answer.result.report = { ...answer.result.report, $type: 'object', more: 1 };
-          process.stdout.write(JSON.stringify(answer) + '\\n');
-        }
-      });
-      child.on('close', () => process.exit());`;
+    `);
     const { stdout } = runProgram(text, '--operation', 'report', '--filter', 'agent-run');
     expect(stdout).toMatch(/^verifier +fails \(0 passed, [1-9]/m);
   });
@@ -311,26 +318,14 @@ describe('a wrong implementation', () => {
 
   test('that forges the ledger of a trace is found out by the runner', () => {
     // The product, whose ledgers lose a record on the way.
-    const text = `
-      import { spawn } from 'node:child_process';
-      const child = spawn(process.execPath, [${JSON.stringify(PRODUCT)}], { stdio: ['pipe', 'pipe', 'inherit'] });
-      process.stdin.pipe(child.stdin);
-      let rest = '';
-      child.stdout.on('data', (chunk) => {
-        const lines = (rest + chunk).split('\\n');
-        rest = lines.pop();
-        for (const line of lines) {
-          const answer = JSON.parse(line);
+    const text = productBut(`
           if (answer.result?.bytes) {
             const records = Buffer.from(answer.result.bytes, 'base64').toString().split('\\n');
             records.splice(-2, 1);
             records[records.length - 2] = records[records.length - 2].replace('"seq"', '"seq" ');
             answer.result.bytes = Buffer.from(records.join('\\n')).toString('base64');
           }
-          process.stdout.write(JSON.stringify(answer) + '\\n');
-        }
-      });
-      child.on('close', () => process.exit());`;
+    `);
     const { status, stdout } = runProgram(text, '--filter', 'decider/order-');
     expect(status).toBe(1);
     expect(stdout).toMatch(/^decider +fails \(0 passed, 6 failed/m);
