@@ -169,7 +169,7 @@ function assertAnswers(
 
 /** Of a text, or a digest. */
 function textOf(value: JsonValue | undefined): JsonValue | undefined {
-  return isJsonObject(value) ? `${String(value['alg'])}:${String(value['b64'])}` : value;
+  return isJsonObject(value) ? JSON.stringify([value['alg'], value['b64']]) : value;
 }
 
 function readCredential(credential: object): {
