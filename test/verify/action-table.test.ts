@@ -72,6 +72,27 @@ test('gives every action as it was put in, and in that order', () => {
   );
 });
 
+test('counts what is open under each root grant as it comes and goes', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.nat(5), fc.option(action, { nil: undefined })), { maxLength: 30 }),
+      (steps) => {
+        const actions = table();
+        for (const [n, set] of steps) {
+          if (set === undefined) actions.delete(idOf(n));
+          else actions.set(idOf(n), set);
+          const open = [...actions.values()].filter(({ decision }) => decision === 'allow');
+          for (const root of [0, 1])
+            expect(actions.countUnder(root)).toBe(
+              open.filter(({ grant }) => grant?.rootIndex === root).length,
+            );
+        }
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
 test('keeps at most so many names, and the others with their actions', () => {
   const actions = table();
   const make = (n: number): Action => ({

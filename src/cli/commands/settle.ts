@@ -24,7 +24,8 @@ interface SettleCommandOptions extends WritingChoice {
 
 const NOTES = `
 The child must verify, and nothing may be open under its grant: what was allowed and not begun is released; what
-was begun is waited for. A crash at any step does no harm: give the command again.`;
+was begun is waited for. A slice that the child has no grant of stays open, and the exit status is then 1: it may still be taken
+up there. A crash at any step does no harm: give the command again.`;
 
 export function addSettle(program: Command, run: Run): void {
   program
@@ -80,7 +81,7 @@ async function settle(
       });
       for (const each of settled) await terminal.write(`${jsonText(settledJson(each))}\n`);
       for (const each of settled) terminal.say(describeSettled(each));
-      return 0;
+      return settled.some(({ status }) => status === 'ungranted') ? 1 : 0;
     } finally {
       await parent.close();
     }
@@ -92,7 +93,7 @@ async function settle(
 function settledJson({ sliceId, grantId, used, checkpoint, recorded, status }: SettledSlice): object {
   return {
     slice_event_id: sliceId,
-    grant_event_id: grantId,
+    ...(grantId === undefined ? {} : { grant_event_id: grantId }),
     status,
     ...(recorded === undefined ? {} : { seq: recorded.seq, event_id: recorded.eventId }),
     ...(used === undefined ? {} : { meter_used: used }),
@@ -102,7 +103,8 @@ function settledJson({ sliceId, grantId, used, checkpoint, recorded, status }: S
   };
 }
 
-function describeSettled({ sliceId, used, recorded }: SettledSlice): string {
+function describeSettled({ sliceId, used, recorded, status }: SettledSlice): string {
+  if (status === 'ungranted') return `not settled: the child has no grant of ${sliceId}; it counts as spent`;
   if (used === undefined || recorded === undefined) return `settled before: ${sliceId}`;
   const amounts = used.map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`).join(', ');
   return `settled: ${amounts} used of ${sliceId}, seq ${recorded.seq}`;

@@ -25,6 +25,8 @@ import { SignatureQueue } from './signature-queue.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
 
 const HASH_BYTES = 32;
+/** Of a usual signed record. */
+const SIGNED_RECORD_BYTES = 1_536;
 /** How many lines on the slow path are kept examined: a block may have 100,000 lines of two bytes. */
 const MAX_EXAMINED = 2_048;
 /** A shorter line has no signature and declares no key. */
@@ -70,15 +72,21 @@ export interface Examiner {
 /**
  * @param backend - Tables and batches are used with the default one only.
  * @param threads - See {@link SignatureQueue}.
+ * @param bytes - How many are to be examined, if it is known.
  */
 export function makeExaminer(
   backend: SignatureBackend,
   declared: readonly DeclaredKey[] = [],
   threads = 1,
+  bytes = 0,
 ): Examiner {
   const keys = new KnownKeys(backend);
   keys.add(declared);
-  const signatures = new SignatureQueue(backend.name === defaultBackend.name, threads);
+  const signatures = new SignatureQueue(
+    backend.name === defaultBackend.name,
+    threads,
+    bytes / SIGNED_RECORD_BYTES,
+  );
   return { keys, signatures };
 }
 

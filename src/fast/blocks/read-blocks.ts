@@ -4,7 +4,7 @@
  */
 
 import { countProcessors, nextTurn, startWorker, viewBytes } from '#platform';
-import { allocateBytes } from '../../base/bytes/concat.js';
+import { allocateScratch } from '../../base/bytes/concat.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import type { WorkerThread } from '../../base/platform/platform.js';
 import type { ExaminedLine, Layout } from '../../format/record/examine-line.js';
@@ -99,13 +99,14 @@ export async function* readBlocks(
   const { from } = options;
   const places = new Places(from);
   try {
-    // Used again for each block.
-    const room = allocateBytes(options.blockBytes ?? BLOCK_BYTES);
     const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;
-    const examiner = makeExaminer(options.backend, options.keys, threads);
-    const declared = [...options.keys];
     const before = from?.bytes ?? 0;
     const size = source.size === undefined ? undefined : source.size - before;
+    // Used again for each block.
+    const roomBytes = Math.min(BLOCK_BYTES, Math.max(size ?? BLOCK_BYTES, FIRST_BLOCK_BYTES));
+    const room = allocateScratch(options.blockBytes ?? roomBytes);
+    const examiner = makeExaminer(options.backend, options.keys, threads, (size ?? 0) - hashedBytes);
+    const declared = [...options.keys];
     const isLarge = (size ?? 0) >= worthwhileBytes;
     let block = await reader.read(room.subarray(0, Math.min(room.length, FIRST_BLOCK_BYTES)));
     while (block !== undefined) {

@@ -28,10 +28,11 @@ export class SignatureQueue {
   /**
    * @param usesTables - Whether to verify by tables and batches instead of the backend, with the same verdicts.
    * @param threads - How many threads of the process do so.
+   * @param expected - How many signatures are to come, as far as is known.
    */
-  constructor(usesTables: boolean, threads: number) {
+  constructor(usesTables: boolean, threads: number, expected = 0) {
     const tableBytes = Math.max(Math.floor(TABLE_BYTES / threads), MIN_TABLE_BYTES_OF_THREAD);
-    this.#verifier = usesTables ? new BatchVerifier({ tableBytes }) : undefined;
+    this.#verifier = usesTables ? new BatchVerifier({ tableBytes, expected }) : undefined;
   }
 
   /**

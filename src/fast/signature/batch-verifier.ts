@@ -32,6 +32,8 @@ export interface BatchVerifierOptions {
   readonly sample?: number | undefined;
   /** Uses of a key before it gets a table. Default: 2, when the table pays; 0 is at once. */
   readonly uses?: number | undefined;
+  /** How many signatures are to come, as far as is known: few keys get their share's table at once. Default: 0. */
+  readonly expected?: number | undefined;
 }
 
 const DEFAULT_TABLE_BYTES = 64 * 1024 * 1024;
@@ -39,6 +41,9 @@ const DEFAULT_SAMPLE = 1_024;
 const DEFAULT_USES = 2;
 /** Compiling the WebAssembly pays after so many times the uses after which a table pays. */
 const TABLES_AFTER = 32;
+
+/** What is to come is shared out among the keys of one batch, if they are no more than these: a guess costs each a table. */
+const MAX_EXPECTED_KEYS = 4;
 
 /** No verdict yet. */
 const OPEN = 2;
@@ -68,6 +73,7 @@ export class BatchVerifier {
   readonly #tableBytes: number;
   readonly #sample: number;
   readonly #minUses: number;
+  #expected: number;
   /** Used again for each batch. */
   readonly #pending: Pending[] = [];
   #waiting = 0;
@@ -83,6 +89,7 @@ export class BatchVerifier {
   /** @throws RangeError when `tableBytes` is not from 0 to 2^31, `sample` less than 1, or `uses` less than 0 */
   constructor(options: BatchVerifierOptions = {}) {
     const { tableBytes = DEFAULT_TABLE_BYTES, sample = DEFAULT_SAMPLE, uses = DEFAULT_USES } = options;
+    this.#expected = options.expected ?? 0;
     if (!(tableBytes >= 0 && tableBytes <= 2 ** 31)) {
       throw new RangeError('expected tableBytes from 0 to 2^31');
     }
@@ -171,7 +178,11 @@ export class BatchVerifier {
     const tables = this.#findTables();
     if (tables === null) return;
     const uses = Array.from(groups, ([key, places]) => ({ key: tables.keyOf(key.publicKey.bytes), places }));
-    for (const { key, places } of uses) tables.use(key, places.length);
+    if (uses.length === 0) return;
+    const all = uses.reduce((sum, { places }) => sum + places.length, 0);
+    const expected = uses.length > MAX_EXPECTED_KEYS ? 0 : this.#expected / all;
+    this.#expected = 0;
+    for (const { key, places } of uses) tables.use(key, places.length, expected * places.length);
     // Ordered by key, for the CPU's caches. Tables of different windows are not mixed.
     for (const windows of [LARGEST, LARGE, MEDIUM, SMALL]) {
       const chosen = uses.flatMap(({ key: { table }, places }) =>

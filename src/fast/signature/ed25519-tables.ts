@@ -72,6 +72,8 @@ export class KeyUse {
   table: Table | undefined = undefined;
   /** Uses, halved for each epoch since. */
   heat = 0;
+  /** Uses by those who shared the tables before, while it kept its table: a key that comes back is used again. */
+  past = 0;
   epoch = 0;
 
   constructor(point: Uint8Array) {
@@ -149,14 +151,17 @@ export class Ed25519Tables {
   #hasFailed = false;
 
   /**
-   * Those that were made last with the same options, if they are still in memory: then all their keys count as unused, so that they make room.
+   * Those that were made last with the same options, if they are still in memory: then all their keys make room as if unused.
    * Whoever shares them uses them only between calls of its own, never across an `await`.
    */
   static tryShare(tableBytes: number, uses: number): Ed25519Tables | undefined {
     const tables = last?.deref();
     if (tables === undefined || tables.hasFailed) return undefined;
     if (tables.#tableBytes !== tableBytes || tables.#uses !== uses) return undefined;
-    for (const key of tables.#keys.values()) key.heat = 0;
+    for (const key of tables.#keys.values()) {
+      key.past += key.heat;
+      key.heat = 0;
+    }
     tables.#refusals.clear();
     return tables;
   }
@@ -212,18 +217,24 @@ export class Ed25519Tables {
     return use;
   }
 
-  /** Counts uses of a key, and builds the table that they pay for, if there is room. */
-  use(key: KeyUse, count: number): void {
+  /**
+   * Counts uses of a key, and builds the table that they pay for, if there is room.
+   *
+   * @param expected - How many uses are to come, as far as is known
+   */
+  use(key: KeyUse, count: number, expected = 0): void {
     this.#counted += count;
     this.#cool(key);
     key.heat += count;
+    const uses = Math.max(key.heat + key.past, expected);
     if (key.table === undefined) {
-      if (key.heat >= this.#uses) this.#give(key, SMALL);
-    } else if (key.heat >= LARGE_USES && (key.table.windows === SMALL || key.table.windows === MEDIUM)) {
+      if (key.heat >= this.#uses && uses >= MEDIUM_USES) this.#give(key, MEDIUM);
+      if (key.heat >= this.#uses && key.table === undefined) this.#give(key, SMALL);
+    } else if (uses >= LARGE_USES && (key.table.windows === SMALL || key.table.windows === MEDIUM)) {
       this.#give(key, LARGE);
-    } else if (key.table.windows === SMALL && key.heat >= MEDIUM_USES) {
+    } else if (key.table.windows === SMALL && uses >= MEDIUM_USES) {
       this.#give(key, MEDIUM);
-    } else if (key.table.windows === LARGE && key.heat >= LARGEST_USES) {
+    } else if (key.table.windows === LARGE && uses >= LARGEST_USES) {
       this.#giveLargest(key);
     }
     if (this.#counted >= LARGEST_AFTER && !this.#hasTriedLargest) this.#enlargeBase();
@@ -325,7 +336,10 @@ export class Ed25519Tables {
       }
     }
     if (coldest === undefined || 2 * coldest.heat > key.heat) return undefined;
-    for (const table of coldest.tables) drop(table);
+    for (const table of coldest.tables) {
+      drop(table);
+      table.owner.past = 0;
+    }
     const unit = freeUnit(coldest.slab, units);
     return unit === undefined ? undefined : { slab: coldest.slab, unit };
   }

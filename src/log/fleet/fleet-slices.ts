@@ -116,31 +116,39 @@ export function joinSlices(parts: readonly FleetPart[]): {
   readonly slices: FleetSlice[];
 } {
   const byParams = new Map(parts.map((part) => [sliceParamsDigest(part.ledgerId), part]));
-  const joined = parts.map((part) => ({
-    part,
-    slices: part.setAside.slices.map((slice) => ({
-      slice,
-      json: joinSlice(part, slice, byParams.get(slice.params)),
-    })),
-  }));
+  const spent = new Map(
+    parts.flatMap((part) => part.spent.map((each) => [nameOf(part, each.ledgerId, each.sliceId), each])),
+  );
+  const joined = parts.map((part) => {
+    const slices = part.setAside.slices.map((slice) => {
+      const child = byParams.get(slice.params);
+      const own = child && spent.get(nameOf(child, part.ledgerId, slice.eventId));
+      return { slice, json: joinSlice(part, slice, child, own) };
+    });
+    const under = new Map<string, Joined[]>([...part.setAside.grants.keys()].map((id) => [id, []]));
+    for (const each of slices) for (const id of each.slice.grantIds) under.get(id)?.push(each);
+    return { part, slices, under };
+  });
   return {
     slices: joined.flatMap(({ slices }) => slices.map(({ json }) => json)),
-    caps: joined.flatMap(({ part, slices }) =>
-      [...part.setAside.grants].map(([id, grant]) =>
-        capOf(
-          part,
-          id,
-          grant,
-          slices.filter(({ slice }) => slice.grantIds.includes(id)),
-        ),
-      ),
+    caps: joined.flatMap(({ part, under }) =>
+      [...part.setAside.grants].map(([id, grant]) => capOf(part, id, grant, under.get(id) ?? [])),
     ),
   };
 }
 
-function joinSlice(parent: FleetPart, slice: OwnSlice, child: FleetPart | undefined): FleetSlice {
+/** What a child spends, by itself and its parent's slice. */
+function nameOf({ ledgerId }: FleetPart, parentId: string, sliceId: string): string {
+  return `${ledgerId} ${parentId} ${sliceId}`;
+}
+
+function joinSlice(
+  parent: FleetPart,
+  slice: OwnSlice,
+  child: FleetPart | undefined,
+  spent: SpentSlice | undefined,
+): FleetSlice {
   const { eventId, grantIds, principalId, reservation, state, used } = slice;
-  const spent = child?.spent.find((each) => each.ledgerId === parent.ledgerId && each.sliceId === eventId);
   // A child without a grant of it has used nothing so far.
   const known =
     used ?? (state === 'released' ? NOTHING : child === undefined ? undefined : (spent?.used ?? NOTHING));

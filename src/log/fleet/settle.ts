@@ -11,10 +11,10 @@ import { fromDigestText, sha256Digest, toDigestText } from '../../base/value/dig
 import type { Meter } from '../../base/value/meter.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
-import type { Grant } from '../../rules/bounds/grant.js';
+import { chainIds, type Grant } from '../../rules/bounds/grant.js';
 import { sliceParamsDigest } from '../../rules/bounds/slice.js';
 import { SLICE_TOOL } from '../../rules/bounds/tool-set.js';
-import { isGrantUnder, listOpenStarts, unstartedActions } from '../../rules/report/accounts.js';
+import { listOpenStarts, unstartedActions } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { dateExecution, draftExecution, draftRelease, findPermission } from '../policy/record.js';
 import { withdrawGrants } from '../policy/revoke.js';
@@ -53,20 +53,23 @@ export type SliceSettlement = Pick<ClosedSlice, 'sliceId' | 'used'> & {
   readonly note: string;
 };
 
-/** A slice that is settled in its parent. */
+/** A slice of a child, and whether it is settled in its parent. */
 export interface SettledSlice {
   /** The slice's action in the parent, `sha-256:…`. */
   readonly sliceId: string;
-  /** The grant in the child. */
-  readonly grantId: string;
-  /** What the child used, of each unit that its grant caps; undefined for `exists`. */
+  /** The grant in the child; undefined for `ungranted`. */
+  readonly grantId: string | undefined;
+  /** What the child used, of each unit that its grant caps; undefined unless `appended`. */
   readonly used: readonly Meter[] | undefined;
-  /** The checkpoint of the child by which it was settled; undefined for `exists`. */
+  /** The checkpoint of the child by which it was settled; undefined unless `appended`. */
   readonly checkpoint: Pick<CheckpointResult, 'eventId' | 'seq' | 'note' | 'treeSize'> | undefined;
-  /** The settlement in the parent; undefined for `exists`. */
+  /** The settlement in the parent; undefined unless `appended`. */
   readonly recorded: { readonly seq: number; readonly eventId: string } | undefined;
-  /** `exists`: it was settled before. */
-  readonly status: 'appended' | 'exists';
+  /**
+   * `exists`: it was settled before. `ungranted`: the child has no grant of it, which could be stopped; it stays open and counts as spent,
+   * since the child may still take it up.
+   */
+  readonly status: 'appended' | 'exists' | 'ungranted';
 }
 
 const SETTLE_OPTIONS: OptionTypes<SettleSlicesOptions> = {
@@ -90,10 +93,11 @@ const REASON = 'SLICE_SETTLED';
  * 3. seals the child by a checkpoint;
  * 4. records in the parent what the child had used at that checkpoint.
  *
- * May be repeated after a failure at any step. What was settled before is `exists`.
+ * May be repeated after a failure at any step. What was settled before is `exists`; a slice that the child has no grant of is `ungranted`,
+ * and keeps none of the others from being settled.
  * @param parent - Open for decisions; its signer signs for the slices' principal
  * @param child - Open for decisions and checkpoints; its signer may revoke the grants, release what is open under them, and seal
- * @throws NorthrootError `SLICE_NOT_FOUND` for no slice, or one that the child has no grant of; `SLICE_OPEN` for what does not end in time;
+ * @throws NorthrootError `SLICE_NOT_FOUND` for no slice, or none that the child has a grant of; `SLICE_OPEN` for what does not end in time;
  *   `LEDGER_INVALID` for a ledger with broken evidence; as `Ledger.append`, `Ledger.checkpoint` and `Ledger.decide`
  * @throws TypeError, RangeError for a bad option
  */
@@ -108,8 +112,9 @@ export async function settleSlices(
     throw new RangeError('settleSlices: waitMs: expected at least 0 milliseconds');
   const taken = await child.inspect((_, state) => grantsOf(state, parent.genesisId), { signal });
   const open = await parent.inspect(async (_, state) => openSlices(state, child.genesisId), { signal });
-  const missing = open.find((id) => !taken.has(id));
-  if (missing !== undefined)
+  const ungranted = open.filter((id) => !taken.has(id));
+  const [missing] = ungranted;
+  if (missing !== undefined && taken.size === 0)
     throw new NorthrootError('SLICE_NOT_FOUND', `${child.path} has no grant of the slice ${missing}`, {
       hint: 'a slice is settled by the grant that spends it: grant it there first, then settle it',
     });
@@ -117,10 +122,17 @@ export async function settleSlices(
     throw new NorthrootError('SLICE_NOT_FOUND', `${parent.path} has no slice for ${child.genesisId}`, {
       hint: 'check which is the parent',
     });
+  const isOpen = new Set(open);
   const before = [...taken]
-    .filter(([id]) => !open.includes(id))
+    .filter(([id]) => !isOpen.has(id))
     .map(([sliceId, grantId]): SettledSlice => ({ ...NOTHING, sliceId, grantId }));
-  if (open.length === 0) return before;
+  const left = ungranted.map((sliceId): SettledSlice => ({
+    ...NOTHING,
+    sliceId,
+    grantId: undefined,
+    status: 'ungranted',
+  }));
+  if (open.length === left.length) return [...before, ...left];
   const settled: SettledSlice[] = [];
   for (const closed of await closeSlices(child, open, options)) {
     const { sliceId, grantId, used, checkpoint } = closed;
@@ -133,7 +145,7 @@ export async function settleSlices(
       recorded === undefined ? { ...NOTHING, sliceId, grantId } : { ...closed, recorded, status: 'appended' },
     );
   }
-  return [...before, ...settled];
+  return [...before, ...settled, ...left];
 }
 
 /**
@@ -278,8 +290,10 @@ interface Open {
 
 async function openUnder(state: VerifyState, grantIds: readonly string[]): Promise<Open> {
   await state.links.actions.load?.();
+  const wanted = new Set(grantIds);
   const isUnder = ({ grantId }: { readonly grantId: string | undefined }): boolean =>
-    grantIds.some((id) => isGrantUnder(state, grantId, id));
+    grantId !== undefined &&
+    chainIds(state.links.grants.get(fromDigestText(grantId))).some((id) => wanted.has(id));
   return {
     unstarted: [...unstartedActions(state)]
       .filter(isUnder)

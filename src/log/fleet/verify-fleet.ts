@@ -26,7 +26,7 @@ import { EXIT_STATUS } from '../../rules/report/exit-status.js';
 import { listNotChecked } from '../../rules/report/not-checked.js';
 import { toFindingJson } from '../../rules/report/report.js';
 import type { Anchor, AnchorOutcome } from '../../rules/verify/anchors.js';
-import { ParentLedger, type Parents } from '../../rules/verify/parents.js';
+import { ParentLedger, ParentLedgers, type Parents } from '../../rules/verify/parents.js';
 import { type VerificationResult, verifyParent } from '../../rules/verify/run-verification.js';
 import { placeName } from '../fs/place.js';
 import { openLedger } from '../tile/tile-tree.js';
@@ -123,10 +123,12 @@ class Fleet {
   readonly #members: Member[] = [];
   /** By its id, `sha-256:…`: the first of those that have it. */
   readonly #byId = new Map<string, Member>();
-  /** Ledgers that set amounts aside, by their id, base64url. */
-  readonly #parents = new Map<string, ParentLedger>();
-  /** Anchors of ledgers that are not among those given. */
-  readonly #missingAnchors: Anchored[] = [];
+  /** Ledgers that set amounts aside. */
+  readonly #parents = new ParentLedgers();
+  /** Those verified so far that spend slices of a ledger, by its id, `sha-256:…`. */
+  readonly #spenders = new Map<string, Member[]>();
+  /** Anchors of ledgers that are not among those given, by the ledger's id. */
+  readonly #missingAnchors = new Map<string, Anchored[]>();
 
   constructor(options: VerifyFleetOptions) {
     this.#options = options;
@@ -148,11 +150,11 @@ class Fleet {
     const other = this.#byId.get(ledgerId);
     if (other === undefined) this.#byId.set(ledgerId, member);
     else member.facts = repeated(member, other);
-    for (const seen of this.#missingAnchors.filter(({ anchor }) => anchor.childId === ledgerId)) {
-      this.#missingAnchors.splice(this.#missingAnchors.indexOf(seen), 1);
+    for (const seen of this.#missingAnchors.get(ledgerId) ?? []) {
       member.anchored.push(seen);
       member.isStale = true;
     }
+    this.#missingAnchors.delete(ledgerId);
   }
 
   async verify(): Promise<void> {
@@ -164,8 +166,11 @@ class Fleet {
       onProgress?.((done += 1), this.#members.length);
     }
     // What a ledger sets aside and anchors does not depend on others: once is enough.
-    for (const member of inOrder)
-      if (member.isStale || this.#bareParents(member).length > 0) await this.#verify(member, false);
+    const bare = inOrder.map((member) => this.#bareParents(member));
+    for (const parent of bare.flat())
+      if (parent.ledgerId !== undefined && !this.#parents.has(parent.ledgerId)) this.#parents.add(parent);
+    for (const [index, member] of inOrder.entries())
+      if (member.isStale || bare[index]?.length !== 0) await this.#verify(member, false);
   }
 
   /** Ledgers that a verified member spends slices of, and that set none aside: perhaps they were put back to before they did. */
@@ -189,15 +194,15 @@ class Fleet {
     try {
       await assertNoPipe(path);
       const source = await openLedger(path);
-      const { result, parent } = await verifyParent(source, {
+      const options = {
         trust,
         now,
         maxFindings,
         signal,
-        parents: [...this.#parents.values(), ...this.#bareParents(member)],
         checkpoints: member.anchored.map(({ held }) => held),
         ...((source.size ?? Infinity) > ONE_THREAD_BYTES ? {} : { threads: 1 }),
-      });
+      };
+      const { result, parent } = await verifyParent(source, options, this.#parents);
       member.facts = factsOf(path, result);
       if (member.ledgerId === undefined && member.facts.ledger.ledger_id !== null) {
         member.ledgerId = member.facts.ledger.ledger_id;
@@ -218,20 +223,27 @@ class Fleet {
     parent: ParentLedger,
   ): Promise<void> {
     const { ledgerId } = parent;
+    const { setAside, spent } = member.facts as Facts;
+    for (const id of new Set(spent.map((each) => each.ledgerId))) {
+      const spenders = this.#spenders.get(id);
+      if (spenders === undefined) this.#spenders.set(id, [member]);
+      else spenders.push(member);
+    }
     const isOwn = ledgerId !== undefined && this.#byId.get(toDigestText(ledgerId)) === member;
-    if (isOwn && (member.facts as Facts).setAside.slices.length > 0) {
-      this.#parents.set(ledgerId, parent);
-      for (const other of this.#members)
-        if (other.facts?.spent.some((spent) => spent.ledgerId === member.ledgerId) === true)
-          other.isStale = true;
+    if (isOwn && setAside.slices.length > 0) {
+      this.#parents.add(parent);
+      for (const other of this.#spenders.get(toDigestText(ledgerId)) ?? []) other.isStale = true;
     }
     if (hasInvalid || !state.countsByType.has(ANCHOR_TYPE)) return;
     const anchors = await readLedgerAnchors(await openLedger(member.path), this.#options.signal);
     for (const [childId, anchor] of anchors) {
       const child = this.#byId.get(childId);
       const seen = { anchor, by: member, held: anchorToCheckpoint(anchor, member.path) };
-      if (child === undefined) this.#missingAnchors.push(seen);
-      else {
+      if (child === undefined) {
+        const others = this.#missingAnchors.get(childId);
+        if (others === undefined) this.#missingAnchors.set(childId, [seen]);
+        else others.push(seen);
+      } else {
         child.anchored.push(seen);
         if (child.facts !== undefined) child.isStale = true;
       }
@@ -275,16 +287,14 @@ class Fleet {
   }
 
   #anchors(): FleetAnchor[] {
-    const found = this.#members.flatMap(({ anchored, facts, path }) =>
-      anchored.map(({ anchor, by, held }): FleetAnchor => {
-        const outcome = facts?.anchors.find(({ name }) => name === held.name);
-        return anchorJson(anchor, by, path, outcome?.relation ?? 'missing');
-      }),
-    );
-    return [
-      ...found,
-      ...this.#missingAnchors.map(({ anchor, by }) => anchorJson(anchor, by, null, 'missing')),
-    ];
+    const found = this.#members.flatMap(({ anchored, facts, path }) => {
+      const relations = new Map(facts?.anchors.map(({ name, relation }) => [name, relation]));
+      return anchored.map(({ anchor, by, held }): FleetAnchor =>
+        anchorJson(anchor, by, path, relations.get(held.name) ?? 'missing'),
+      );
+    });
+    const missing = [...this.#missingAnchors.values()].flat();
+    return [...found, ...missing.map(({ anchor, by }) => anchorJson(anchor, by, null, 'missing'))];
   }
 }
 

@@ -27,6 +27,8 @@ export interface SourceOptions {
 export const SEGMENT_NAME = /^\d{20}\.jsonl$/;
 
 const CHUNK_BYTES = 1024 * 1024;
+/** For a small file. */
+const MIN_CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 const PATIENCE_MS = 250;
 const POLL_MS = 10;
@@ -217,13 +219,16 @@ async function* readChunks(
 ): AsyncGenerator<Uint8Array, void, void> {
   const { file, before, position: start } = opened ?? (await openFile(path));
   try {
+    const size = before.isFile()
+      ? Math.min(CHUNK_BYTES, Math.max(before.size + 1, MIN_CHUNK_BYTES))
+      : CHUNK_BYTES;
     // Overwritten by the next chunk.
-    const buffer = Buffer.alloc(CHUNK_BYTES);
+    const buffer = Buffer.allocUnsafe(size);
     let position = start;
     let lastByte = NEWLINE;
     const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {
-      const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, before.isFile() ? position : null);
+      const { bytesRead } = await file.read(buffer, 0, size, before.isFile() ? position : null);
       if (bytesRead === 0) {
         if (!before.isFile() || lastByte === NEWLINE || position >= before.size + MAX_REST_BYTES) break;
         // A reader may see part of a write(2): the rest follows at once, unless the writer is gone.

@@ -6,7 +6,7 @@
 
 import { decodeLatin1, encodeLatin1 } from '../../base/bytes/text.js';
 import { toDigestText } from '../../base/value/digest.js';
-import type { Action } from '../bounds/grant.js';
+import type { Action, Grant } from '../bounds/grant.js';
 import { ActionRows, Names, RowColumn } from './action-rows.js';
 import type { GrantTable } from './grant-table.js';
 import { Reader, Writer } from './packing.js';
@@ -23,6 +23,8 @@ export interface OpenAction {
 export interface Actions extends Table<string, Action> {
   /** How many are open. Reads those that are not in rows. */
   countOpen(): number;
+  /** How many are open under the root grant with this number. The first call reads all. Over an index only after `load`. */
+  countUnder(root: number): number;
   /** The open actions in ledger order, each made on request. Over an index only after `load`. */
   open(): Iterable<OpenAction>;
   /** Over an index: reads the open actions. */
@@ -44,6 +46,8 @@ export class ActionTable implements Actions {
   #numberOf: (id: string) => number = () => -1;
   /** What was set or unpacked last: an action is asked about several times in a row. */
   #last: { readonly id: string; readonly packed: string; readonly action: Action } | undefined;
+  /** The open ones by the number of their root grant, once somebody asked. */
+  #under: Map<number, number> | undefined;
 
   /** @param grants - The grants that actions name by number. */
   constructor(grants: Pick<GrantTable, 'at'>) {
@@ -67,7 +71,9 @@ export class ActionTable implements Actions {
 
   set(id: string, action: Action): void {
     const packed = this.#pack(id, action);
+    this.#uncount(id);
     this.remove(this.#numberOf(id));
+    this.#count(action.decision === 'allow' ? action.grant : undefined, 1);
     // A copy: a slice would keep the longer text alive.
     const own = decodeLatin1(encodeLatin1(id));
     this.#packed.set(own, packed);
@@ -75,6 +81,7 @@ export class ActionTable implements Actions {
   }
 
   delete(id: string): boolean {
+    this.#uncount(id);
     return this.#packed.delete(id) || this.remove(this.#numberOf(id));
   }
 
@@ -91,6 +98,14 @@ export class ActionTable implements Actions {
     for (const [id, packed] of this.#packed)
       if (this.#unpackHead(id, this.#open(packed)).decision === 'allow') count += 1;
     return count;
+  }
+
+  countUnder(root: number): number {
+    if (this.#under === undefined) {
+      this.#under = new Map();
+      for (const { decision, grant } of this.values()) if (decision === 'allow') this.#count(grant, 1);
+    }
+    return this.#under.get(root) ?? 0;
   }
 
   *open(): Generator<OpenAction, void, void> {
@@ -140,6 +155,7 @@ export class ActionTable implements Actions {
   place(number: number, row: number): void {
     this.#placed.set(number, row);
     if (this.rows.isDenied(row)) this.#denied += 1;
+    else this.#countRow(row, 1);
   }
 
   /** Removes the action with this number; false where it has no row. */
@@ -148,6 +164,7 @@ export class ActionTable implements Actions {
     if (row === -1) return false;
     this.#placed.remove(number);
     if (this.rows.isDenied(row)) this.#denied -= 1;
+    else this.#countRow(row, -1);
     this.rows.free(row);
     return true;
   }
@@ -157,6 +174,29 @@ export class ActionTable implements Actions {
     this.#placed = new RowColumn();
     this.#denied = 0;
     this.#packed.clear();
+    this.#under = undefined;
+  }
+
+  /** Before a packed action is replaced or removed. */
+  #uncount(id: string): void {
+    if (this.#under === undefined) return;
+    const packed = this.#packed.get(id);
+    if (packed === undefined) return;
+    const { decision, grant } = this.#recall(id, packed);
+    if (decision === 'allow') this.#count(grant, -1);
+  }
+
+  #countRow(row: number, by: 1 | -1): void {
+    if (this.#under === undefined) return;
+    const grant = this.rows.grant(row);
+    this.#count(grant === -1 ? undefined : this.#grants.at(grant), by);
+  }
+
+  #count(grant: Grant | undefined, by: 1 | -1): void {
+    if (this.#under === undefined || grant === undefined) return;
+    const count = (this.#under.get(grant.rootIndex) ?? 0) + by;
+    if (count === 0) this.#under.delete(grant.rootIndex);
+    else this.#under.set(grant.rootIndex, count);
   }
 
   #recall(id: string, packed: string): Action {

@@ -21,6 +21,7 @@ import {
   type EventPlace,
   type Grant,
   grantChain,
+  type SliceName,
 } from '../bounds/grant.js';
 import {
   judgeSettlement,
@@ -33,7 +34,7 @@ import {
 import { SLICE_TOOL } from '../bounds/tool-set.js';
 import type { EventVerdict } from './line-result.js';
 import type { Links } from './links.js';
-import { sliceKey, sliceUses } from './slice-use.js';
+import { sliceKey, sliceUseOf } from './slice-use.js';
 
 /** A slice of a parent, as that ledger's verification found it. */
 interface FoundSlice extends Slice {
@@ -110,8 +111,6 @@ export class ParentLedger {
   /** Whether only some of its records are there: what the others say is not known. */
   readonly isPart: boolean;
   readonly #slices: ReadonlyMap<string, FoundSlice>;
-  /** The ids of settled slices by the digest of the note up to which they are, as text. */
-  readonly #settled = new Map<string, string[]>();
 
   constructor(
     about: Pick<ParentLedger, 'name' | 'ledgerId' | 'isInvalid' | 'sealedSize'> & {
@@ -125,12 +124,6 @@ export class ParentLedger {
     this.sealedSize = about.sealedSize;
     this.isPart = about.isPart ?? false;
     this.#slices = slices;
-    for (const [id, { settlement }] of slices) {
-      if (settlement?.note === undefined) continue;
-      const ids = this.#settled.get(settlement.note);
-      if (ids === undefined) this.#settled.set(settlement.note, [id]);
-      else ids.push(id);
-    }
   }
 
   /** A slice by the id of its action, base64url: allowed, begun, and without a fault. */
@@ -139,8 +132,55 @@ export class ParentLedger {
     return slice?.isSound === true && slice.isBegun ? slice : undefined;
   }
 
-  /** The ids of the slices that are settled up to the note with this digest. */
-  settledUpTo(note: string): readonly string[] {
+  /** The ids of settled slices, and the digest of the note up to which each is, as text. */
+  *settled(): Generator<readonly [id: string, note: string], void, void> {
+    for (const [id, { settlement }] of this.#slices)
+      if (settlement?.note !== undefined) yield [id, settlement.note];
+  }
+}
+
+/** Parents by their id, for any number of verifications: one costs nothing for those that its ledger does not name. */
+export class ParentLedgers {
+  readonly #byLedger = new Map<string, ParentLedger>();
+  /** Settled slices by the digest of the note up to which they are, as text. */
+  readonly #settled = new Map<string, SliceName[]>();
+
+  /** @throws NorthrootError `PARENT_REPEATED` for two that are the same ledger */
+  constructor(parents: readonly ParentLedger[] = []) {
+    for (const parent of parents) this.add(parent);
+  }
+
+  /** @throws NorthrootError `PARENT_REPEATED` for a second one that is the same ledger */
+  add(parent: ParentLedger): void {
+    const { ledgerId, name } = parent;
+    if (ledgerId === undefined) return;
+    const other = this.#byLedger.get(ledgerId);
+    if (other !== undefined)
+      throw new NorthrootError(
+        'PARENT_REPEATED',
+        `${printable(other.name)} and ${printable(name)} are the same ledger`,
+        {
+          hint: 'give each ledger once, in its newest copy',
+        },
+      );
+    this.#byLedger.set(ledgerId, parent);
+    for (const [eventId, note] of parent.settled()) {
+      const slices = this.#settled.get(note);
+      if (slices === undefined) this.#settled.set(note, [{ ledgerId, eventId }]);
+      else slices.push({ ledgerId, eventId });
+    }
+  }
+
+  has(ledgerId: string): boolean {
+    return this.#byLedger.has(ledgerId);
+  }
+
+  get(ledgerId: string): ParentLedger | undefined {
+    return this.#byLedger.get(ledgerId);
+  }
+
+  /** The slices that are settled up to the note with this digest. */
+  settledUpTo(note: string): readonly SliceName[] {
     return this.#settled.get(note) ?? [];
   }
 }
@@ -177,7 +217,7 @@ const UNUSED: SliceUse = { isStopped: false, openActions: 0, openStarts: 0, used
 
 /** The given parents of the ledger that is verified. It is not saved with a state. */
 export class Parents {
-  readonly #byLedger = new Map<string, ParentLedger>();
+  readonly #parents: ParentLedgers;
   /** The first grant of each settled slice, by its key. */
   readonly #spending = new Map<string, Spending>();
   /** All grants of each slice of a given parent, by its key. */
@@ -188,22 +228,8 @@ export class Parents {
   readonly #invalid = new Set<string>();
   readonly #parts = new Set<string>();
 
-  /** @throws NorthrootError `PARENT_REPEATED` for two that are the same ledger */
-  constructor(parents: readonly ParentLedger[]) {
-    for (const parent of parents) {
-      const { ledgerId, name } = parent;
-      if (ledgerId === undefined) continue;
-      const other = this.#byLedger.get(ledgerId);
-      if (other !== undefined)
-        throw new NorthrootError(
-          'PARENT_REPEATED',
-          `${printable(other.name)} and ${printable(name)} are the same ledger`,
-          {
-            hint: 'give each ledger once, in its newest copy',
-          },
-        );
-      this.#byLedger.set(ledgerId, parent);
-    }
+  constructor(parents: ParentLedgers) {
+    this.#parents = parents;
   }
 
   /** How many grants spend slices of ledgers that were not given. */
@@ -230,7 +256,7 @@ export class Parents {
   take(state: SpendingLedger, grant: Grant, isFirst: boolean, findings: GrantFindings): void {
     const { slice: name } = grant;
     if (name === undefined) return;
-    const parent = this.#byLedger.get(name.ledgerId);
+    const parent = this.#parents.get(name.ledgerId);
     if (parent === undefined) {
       this.#missing += 1;
       return;
@@ -266,17 +292,14 @@ export class Parents {
   observe(state: SpendingLedger, line: ExaminedLine, place: EventPlace): void {
     if (line.type !== 'checkpoint') return;
     const note = toDigestText(sha256Base64url(encodeUtf8(line.event().note)));
-    let uses: ReturnType<typeof sliceUses> | undefined;
-    for (const [ledgerId, parent] of this.#byLedger) {
-      for (const eventId of parent.settledUpTo(note)) {
-        const key = sliceKey({ ledgerId, eventId });
-        // The same note is right once.
-        if (this.#settled.has(key)) continue;
-        const spending = this.#spending.get(key);
-        const use = spending === undefined ? UNUSED : (uses ??= sliceUses(state))(spending.grant);
-        this.#settled.set(key, { place, use });
-        for (const grant of this.#grants.get(key) ?? []) settle(state, grant, place);
-      }
+    for (const slice of this.#parents.settledUpTo(note)) {
+      const key = sliceKey(slice);
+      // The same note is right once.
+      if (this.#settled.has(key)) continue;
+      const spending = this.#spending.get(key);
+      const use = spending === undefined ? UNUSED : sliceUseOf(state, spending.grant);
+      this.#settled.set(key, { place, use });
+      for (const grant of this.#grants.get(key) ?? []) settle(state, grant, place);
     }
   }
 

@@ -14,7 +14,7 @@ import { type Anchor, AnchorWatch } from './anchors.js';
 import { type Ending, finishVerification } from './ending.js';
 import { EventIndex } from './event-index.js';
 import type { KnownLine } from './line-knowledge.js';
-import { ParentLedger, Parents, SliceWatch } from './parents.js';
+import { ParentLedger, ParentLedgers, Parents, SliceWatch } from './parents.js';
 import { viewPredecessor } from './predecessor.js';
 import { FurtherChecks, type FurtherResult } from './record-check.js';
 import { FindingList, ShownFindings } from './shown-findings.js';
@@ -88,7 +88,8 @@ export async function runVerification(
   options: VerifyOptions = {},
 ): Promise<VerificationResult> {
   const checked = checkVerifyOptions(options);
-  const parents = checked.parents && new Parents(await readParents(checked.parents, checked));
+  const parents =
+    checked.parents && new Parents(new ParentLedgers(await readParents(checked.parents, checked)));
   const run = new Verification(source, checked, defined({ parents }));
   const prefix = await run.verifyLines();
   return run.finish(prefix);
@@ -104,16 +105,19 @@ export interface VerifiedParent {
 /**
  * Verifies a whole source once, for the ledgers that spend its slices (SPEC §8 rule 17).
  *
+ * @param known - Parents that many verifications share, instead of `parents`
  * @throws As {@link runVerification}; RangeError with `from`, since a saved state does not have all slices.
  */
 export async function verifyParent(
   source: LedgerSource,
   options: VerifyOptions = {},
+  known?: ParentLedgers,
 ): Promise<VerifiedParent> {
   const checked = checkVerifyOptions(options);
   if (checked.from !== undefined)
     throw new RangeError('verifyParent: from is not possible, as a saved state does not have all slices');
-  const parents = checked.parents && new Parents(await readParents(checked.parents, checked));
+  const given = known ?? (checked.parents && new ParentLedgers(await readParents(checked.parents, checked)));
+  const parents = given && new Parents(given);
   const sliceWatch = new SliceWatch();
   const run = new Verification(source, checked, { sliceWatch, ...defined({ parents }) });
   const prefix = await run.verifyLines();
