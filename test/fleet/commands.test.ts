@@ -178,6 +178,20 @@ describe('a slice that was begun', () => {
 });
 
 describe('settle, anchor and fleet verify', () => {
+  it('settle the others beside a slice that the child has no grant of, with status 1', () => {
+    makeParent('p8');
+    expectOk(shop.run(init('c8', 'p8')));
+    const second = ['slice', 'p8', '--grant', '1', '--to', 'c8', '--cap', 'usd=5', '--request-key', 'second'];
+    expectOk(shop.run(second));
+    const run = shop.run(['settle', 'p8', 'c8']);
+    expect(run.status).toBe(1);
+    expect(parseLines<{ status: string }>(run.stdout).map(({ status }) => status)).toEqual([
+      'appended',
+      'ungranted',
+    ]);
+    expect(typesOf('p8').filter((type) => type === 'execution')).toHaveLength(1);
+  });
+
   it('end what was begun, and prove it', async () => {
     shop.makeFolder('fleet');
     makeParent('fleet/p.jsonl');

@@ -314,6 +314,21 @@ describe('what verifies one ledger after the other', () => {
     return verifier.flush();
   };
 
+  test('gives few keys the table of what is to come at once, and what comes back that of all its uses', () => {
+    const tables = Ed25519Tables.tryCreate(2 ** 23, 2)!;
+    const [first, second] = [parties[0], parties[1]].map(({ publicKey }) => tables.keyOf(publicKey.bytes));
+    tables.use(first, 1, 1_000);
+    expect(first.table).toBeUndefined();
+    tables.use(first, 1, 1_000);
+    tables.use(second, 2);
+    expect([first.table?.windows, second.table?.windows]).toEqual([MEDIUM, SMALL]);
+    tables.use(second, 600);
+    expect(second.table?.windows).toBe(MEDIUM);
+    expect(Ed25519Tables.tryShare(2 ** 23, 2)).toBe(tables);
+    tables.use(second, 600);
+    expect(second.table?.windows).toBe(LARGE);
+  });
+
   test('has the tables of the one before', () => {
     const first = new BatchVerifier(options);
     expect(sign(first, 100)).not.toContain(0);
