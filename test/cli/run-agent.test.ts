@@ -42,6 +42,14 @@ function recordOf(name: string): string {
   return join(folder, readdirSync(shop.path(folder))[0] ?? '', 'record');
 }
 
+it('run-agent leaves nothing behind where the ledger could record nothing', () => {
+  const args = prepare('keyless', DONE);
+  rmSync(shop.path('keyless.jsonl.key'));
+  const run = shop.run([...args, '--profile', 'local.json', '--', 'bash', shop.path('keyless.sh')]);
+  expectError(run, 2, 'SIGNATURE_MISSING');
+  expect(existsSync(shop.path('keyless.jsonl.episodes'))).toBe(false);
+});
+
 let usages = 0;
 
 describe('run-agent', () => {

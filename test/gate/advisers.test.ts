@@ -5,6 +5,7 @@ import type { Adviser, AdviserAnswer } from '../../src/gate/advisers/adviser.js'
 import type { GateCall } from '../../src/gate/gate.js';
 import { memoryPlace } from '../agent/support.js';
 import { sha256Digest } from '../../src/base/value/digest.js';
+import { unknownRuleText } from '../../src/out/text/request.js';
 import { openGate, reopen } from './support.js';
 
 const READ: GateCall = { ref: 'c1', tool: 'fs.read', params: { path: '/x' } };
@@ -135,14 +136,26 @@ describe('an adviser', () => {
     const advisers = [says({ effect: 'ask', approvers: ['human:omar'] })];
     const { gate } = await openGate(place, BOUNDS, { advisers });
     const { authorization } = await gate.decide(READ);
+    const unanswered = await reopen(place);
+    expect((await unanswered.ledger.requests()).map(unknownRuleText)).toEqual([undefined]);
     await gate.ledger.approve(authorization, { principalId: 'human:olga' });
     expect(await gate.ledger.requests()).toMatchObject([
       { status: 'waiting', need: { approvers: ['human:omar'] } },
     ]);
+    expect((await gate.ledger.requests()).map(unknownRuleText)).toEqual([undefined]);
     await gate.close();
     const other = await reopen(place, { advisers });
     await other.ledger.approve(authorization, { principalId: 'human:omar' });
-    expect(await other.ledger.requests()).toMatchObject([{ status: 'waiting', need: { approvers: [] } }]);
+    expect(await other.ledger.requests()).toMatchObject([
+      {
+        status: 'waiting',
+        need: { approvers: [] },
+        approvals: [{ principalId: 'human:olga' }, { principalId: 'human:omar' }],
+      },
+    ]);
+    expect((await other.ledger.requests()).map(unknownRuleText)).toEqual([
+      expect.stringContaining('adviser'),
+    ]);
     expect((await other.decide(READ)).effect).toBe('allow');
   });
 

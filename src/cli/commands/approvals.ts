@@ -7,7 +7,7 @@ import { formatQuantity } from '../../base/value/quantity.js';
 import { listPendingApprovals, type PendingApproval } from '../../log/policy/approve.js';
 import { readRequest, type RequestView } from '../../log/policy/explain-request.js';
 import { pendingJson, requestJson } from '../../log/policy/request-json.js';
-import { approversText, renderRequest, type RequestGuide } from '../../out/text/request.js';
+import { approversText, renderRequest, type RequestGuide, unknownRuleText } from '../../out/text/request.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
@@ -137,12 +137,14 @@ function describe(request: PendingApproval): string {
     request;
   const most = reservation.map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`).join(', ');
   const who = approversText(need?.approvers ?? []);
+  const unknown = unknownRuleText(request);
   const lines = [
     `seq ${seq}  ${eventId}  ${status}`,
     `  ${printable(principalId)} asks for ${printable(toolName)}${most === '' ? '' : `, at most ${most}`}, since ${occurredAt}`,
     `  parameters ${printable(paramsDigest)}`,
     ...(need === undefined ? [] : [`  needs ${need.count} of ${who}, by the grant ${need.grantId}`]),
     ...request.approvals.map((each) => `  approved by ${printable(each.principalId)}: ${each.eventId}`),
+    ...(unknown === undefined ? [] : [`  ${unknown}`]),
   ];
   return `${lines.join('\n')}\n`;
 }

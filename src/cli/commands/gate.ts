@@ -14,6 +14,7 @@ import { kindOfPath, readSmallFile, replaceFile } from '../../log/fs/file-system
 import { listPendingApprovals, type PendingApproval } from '../../log/policy/approve.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { renderAccounts } from '../../out/text/accounts.js';
+import { unknownRuleText } from '../../out/text/request.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
@@ -147,7 +148,13 @@ function describe({ service, budgets, requests }: Seen, { terminal }: Context): 
       const most = request.reservation
         .map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`)
         .join(', ');
-      return `  seq ${request.seq}  ${printable(request.principalId)}  ${printable(request.toolName)}${most === '' ? '' : `  ${most}`}  since ${request.occurredAt}`;
+      const by = [...new Set(request.approvals.map(({ principalId }) => printable(principalId)))];
+      const unknown = unknownRuleText(request);
+      return [
+        `  seq ${request.seq}  ${printable(request.principalId)}  ${printable(request.toolName)}${most === '' ? '' : `  ${most}`}  since ${request.occurredAt}`,
+        ...(by.length === 0 ? [] : [`    approved by ${by.join(', ')}`]),
+        ...(unknown === undefined ? [] : [`    ${unknown}`]),
+      ].join('\n');
     }),
   ];
   return `${lines.join('\n')}\n`;
@@ -192,13 +199,14 @@ function toJson({ service, budgets, requests }: Seen): object {
       since,
       begun: isBegun,
     })),
-    waiting: requests.map(({ eventId, seq, principalId, toolName, reservation, occurredAt }) => ({
+    waiting: requests.map(({ eventId, seq, principalId, toolName, reservation, occurredAt, approvals }) => ({
       event_id: eventId,
       seq,
       principal_id: principalId,
       tool_name: toolName,
       meter_reservation: reservation,
       since: occurredAt,
+      approved_by: approvals.map((each) => each.principalId),
     })),
   };
 }

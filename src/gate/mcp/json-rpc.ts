@@ -45,8 +45,6 @@ export const RPC_DENIED = -32010;
 const MAX_FRAME_DEPTH = 512;
 /** What is longer is not read a second time, for its duplicates, unless it comes from the client; in bytes. */
 const MAX_SECOND_READING = 4 * 1024 * 1024;
-/** Of a message that is too long, what is kept of its two ends to find its id in, in bytes. */
-export const KEPT_BYTES = 1024;
 
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const LENIENT = new TextDecoder('utf-8');
@@ -59,22 +57,6 @@ export function isTwofold({ value, ambiguity }: Pick<Read, 'value' | 'ambiguity'
   if (Object.hasOwn(value, 'result') && Object.hasOwn(value, 'error')) return true;
   return ambiguity !== undefined && ambiguity !== NO_UNICODE && ambiguity !== NOT_LOOKED_AT;
 }
-
-/**
- * The id of a message that is too long to be read, where it stands at one of its ends, as nearly all write it.
- * @param head - Its first {@link KEPT_BYTES}
- * @param tail - Its last
- */
-export function idOfLong(head: Uint8Array, tail: Uint8Array): RpcId | undefined {
-  const first = FIRST_ID.exec(LENIENT.decode(head))?.[1];
-  const last = LAST_ID.exec(LENIENT.decode(tail))?.[1];
-  if (first !== undefined && last !== undefined && first !== last) return undefined;
-  const id = tryParse(first ?? last ?? '');
-  return isRpcId(id) ? id : undefined;
-}
-
-const FIRST_ID = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,16}|"[^"\\]{0,200}")\s*,/;
-const LAST_ID = /,\s*"id"\s*:\s*(-?\d{1,16}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
 
 /** Faults of numbers: the message has one reading, but its parameters no canonical form. */
 const OF_NUMBERS: ReadonlySet<string> = new Set([
@@ -194,7 +176,8 @@ function parse(bytes: Uint8Array, isTrusted: boolean): Parsed | undefined {
   return { value, ambiguity: at(others[0]), inexact: at(inexact[0]) };
 }
 
-function tryParse(text: string): JsonValue | undefined {
+/** Undefined for what is no JSON. */
+export function tryParse(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue;
   } catch {

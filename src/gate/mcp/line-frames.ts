@@ -1,13 +1,14 @@
 /** Messages that are lines (MCP over stdio): bytes in, whole lines out. What is longer than the bound is skipped, and told of. */
 
-import { KEPT_BYTES } from './json-rpc.js';
+import type { RpcId } from './json-rpc.js';
+import { LongId } from './long-id.js';
 
-/** A line without its end; or of one that was too long its two ends. */
+/** A line without its end; or of one that was too long its id. */
 export type LineFrame = Uint8Array | LongLine;
 
 export interface LongLine {
-  readonly head: Uint8Array;
-  readonly tail: Uint8Array;
+  /** Where it has one. */
+  readonly id: RpcId | undefined;
 }
 
 /** The most bytes of a message over stdio, by default. */
@@ -21,7 +22,7 @@ export class LineFrames {
   readonly #maxBytes: number;
   #pieces: Uint8Array[] = [];
   #size = 0;
-  #long: LongLine | undefined;
+  #long: LongId | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -46,15 +47,14 @@ export class LineFrames {
   #add(piece: Uint8Array): void {
     if (piece.length === 0) return;
     this.#size += piece.length;
-    const { head, tail } = this.#long ?? {};
-    if (head !== undefined && tail !== undefined) {
-      this.#long = { head, tail: lastOf([tail, piece]) };
+    if (this.#long !== undefined) {
+      this.#long.push(piece);
       return;
     }
     this.#pieces.push(piece);
     // The carriage return before a line feed is part of its end.
     if (this.#size <= this.#maxBytes + 1) return;
-    this.#long = longOf(this.#pieces);
+    this.#long = idOf(this.#pieces);
     this.#pieces = [];
   }
 
@@ -62,27 +62,16 @@ export class LineFrames {
     const [first = new Uint8Array(0), second] = this.#pieces;
     let line = second === undefined ? first : Buffer.concat(this.#pieces, this.#size);
     if (line.at(-1) === CARRIAGE_RETURN) line = line.subarray(0, -1);
-    const long = this.#long ?? (line.length > this.#maxBytes ? longOf([line]) : undefined);
+    const long = this.#long ?? (line.length > this.#maxBytes ? idOf([line]) : undefined);
     this.#pieces = [];
     this.#size = 0;
     this.#long = undefined;
-    return long ?? line;
+    return long === undefined ? line : { id: long.id };
   }
 }
 
-function longOf(pieces: readonly Uint8Array[]): LongLine {
-  // No piece is empty.
-  return { head: firstOf(pieces.slice(0, KEPT_BYTES)), tail: lastOf(pieces.slice(-KEPT_BYTES)) };
-}
-
-function firstOf(pieces: readonly Uint8Array[]): Uint8Array {
-  const first = Buffer.concat(pieces.map((piece) => piece.subarray(0, KEPT_BYTES)));
-  return Uint8Array.from(first.subarray(0, KEPT_BYTES));
-}
-
-/** A copy, so that the pieces are not kept. */
-function lastOf(pieces: readonly Uint8Array[]): Uint8Array {
-  return Uint8Array.from(
-    Buffer.concat(pieces.map((piece) => piece.subarray(-KEPT_BYTES))).subarray(-KEPT_BYTES),
-  );
+function idOf(pieces: readonly Uint8Array[]): LongId {
+  const id = new LongId();
+  for (const piece of pieces) id.push(piece);
+  return id;
 }

@@ -8,7 +8,7 @@ import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { idOfLong, type RpcId } from './json-rpc.js';
+import type { RpcId } from './json-rpc.js';
 import { DEFAULT_MAX_MESSAGE_BYTES, type LineFrame, LineFrames } from './line-frames.js';
 import type { McpGuard } from './mcp-guard.js';
 import type { McpHandling, McpStep } from './mcp-link.js';
@@ -199,7 +199,7 @@ class Direction {
   async #take(line: LineFrame): Promise<void> {
     const { handle, tooLong, onFrame, forward, back } = this.#options;
     if (line instanceof Uint8Array) this.#handle(handle(line), line.length);
-    else this.#handle(tooLong(idOfLong(line.head, line.tail)), 0);
+    else this.#handle(tooLong(line.id), 0);
     onFrame?.();
     while (this.#waitingBytes > MAX_WAITING_BYTES)
       await new Promise<void>((resolve) => (this.#wake = resolve));

@@ -8,7 +8,6 @@ import { VERSION } from '../../base/version.js';
 import { isModern } from './guarded-call.js';
 import {
   errorMessage,
-  idOfLong,
   memberOf,
   readFrame,
   RPC_INTERNAL_ERROR,
@@ -73,7 +72,7 @@ export async function serveTools(
           line instanceof Uint8Array
             ? await server.answer(line)
             : errorMessage(
-                idOfLong(line.head, line.tail) ?? null,
+                line.id ?? null,
                 RPC_INVALID_REQUEST,
                 `expected at most ${maxMessageBytes} bytes a message`,
               );

@@ -95,7 +95,9 @@ function show(request) {
   row('At most', request.meter_reservation.map((m) => amount(m.amount) + ' ' + m.unit).join(', ') || 'nothing reserved');
   row('Since', request.occurred_at);
   if (request.need) row('Needs', request.need.count + ' of ' + (request.need.approvers.join(' or ') || 'whom an adviser accepts'));
-  row('Approved by', request.approvals.map((a) => a.principal_id).join(', ') || 'nobody yet');
+  const by = request.approvals.map((a) => a.principal_id).join(', ');
+  const isUnknown = by && request.need && request.need.approvers.length === 0;
+  row('Approved by', (by || 'nobody yet') + (isUnknown ? '; whether that is enough only the adviser knows: the call is to be asked for again' : ''));
   row('Request', request.event_id);
   row('If nothing is done', 'it stays denied, and nothing runs');
   const buttons = document.createElement('div');

@@ -18,7 +18,6 @@ import type { SignatureBackend } from '../../format/signature/backend.js';
 import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import type { Approval } from '../../rules/bounds/approval.js';
 import type { Approved, EventPlace } from '../../rules/bounds/grant.js';
-import type { OpenStart } from '../../rules/bounds/started.js';
 import type { Revocation } from '../../rules/bounds/withdrawal.js';
 import {
   Keyring,
@@ -35,6 +34,7 @@ import type { LineResult, SegmentName, SignatureOutcome } from '../../rules/veri
 import type { Links, PendingLink, RequestEntry, RevocationList } from '../../rules/verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import { validOutcomes } from '../../rules/verify/signatures.js';
+import { type OpenStarts, StartTable } from '../../rules/verify/start-table.js';
 import { type HeadForm, restoreHead, saveHead } from '../../rules/verify/state-form.js';
 import { type SignerTally, startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
@@ -131,7 +131,8 @@ export class IndexedState {
   readonly #grants: IndexedGrants;
   /** All that tells its changes itself. */
   readonly #tables: readonly { takeChanges(): EntryChange[] }[];
-  readonly #starts = new TrackedMap<Map<string, OpenStart>>();
+  readonly #starts = new StartTable();
+  readonly #changedStarts = new Set<string>();
   readonly #expiring = new TrackedMap<string>();
   readonly #requests: EntryTable<RequestEntry>;
   readonly #approvals: CountedTable<Approval>;
@@ -242,7 +243,7 @@ export class IndexedState {
     if (head === undefined) return;
     for await (const [key, open] of this.#entries.list('s:')) {
       if (!(open instanceof Map)) throw new IndexFault('the entry of a start is malformed');
-      this.#starts.set(key.slice('s:'.length), open as Map<string, OpenStart>);
+      this.#starts.set(key.slice('s:'.length), open as OpenStarts);
     }
     for await (const [key, until] of this.#entries.list('b:')) {
       if (typeof until !== 'string') throw new IndexFault('the entry of an expiry is malformed');
@@ -252,7 +253,6 @@ export class IndexedState {
       const { name, group } = entry as { readonly name: string; readonly group: UnsealedRecords };
       this.#unsealed.restore(name, Number(key.slice('u:'.length)), group);
     }
-    this.#starts.takeChanged();
     this.#expiring.takeChanged();
     this.#unsealed.takeChanged();
     restoreHead(this.state, head.state);
@@ -261,8 +261,9 @@ export class IndexedState {
       throw new IndexFault('the tree does not have its root');
   }
 
-  /** Records every line applied to the state, by any caller. */
+  /** Records every line applied to the state, by any caller, and all starts that change. */
   #observe(): void {
+    this.#starts.watch((id) => this.#changedStarts.add(id));
     const records = new RecordEntries(this.#entries, this.state);
     this.#records = records;
     this.state.observer = {
@@ -331,7 +332,7 @@ export class IndexedState {
     const { state } = this;
     const changes = [
       ...this.#tables.flatMap((table) => table.takeChanges()),
-      ...this.#starts.takeChanged().map((id) => {
+      ...[...this.#changedStarts].map((id) => {
         const open = this.#starts.get(id);
         return this.#entries.change(`s:${id}`, open?.size === 0 ? undefined : open);
       }),
@@ -341,6 +342,7 @@ export class IndexedState {
       ...state.keyring.takeChanges().flatMap((changed) => this.#changeKey(changed)),
       ...(this.#records?.takeChanges() ?? []),
     ];
+    this.#changedStarts.clear();
     changes.push(this.#entries.change('h', this.#head()));
     return changes;
   }

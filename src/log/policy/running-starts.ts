@@ -55,8 +55,8 @@ export function isHeldAtOnce(state: VerifyState, grant: Grant): boolean {
 
 /** A start as it was counted. */
 interface Counted {
-  readonly id: string;
-  readonly start: OpenStart;
+  /** Undefined for one that counts no more than its action's reservation: such starts share what is known of them. */
+  readonly id: string | undefined;
   /** Its grants, nearest first, and what it is in the times of each. */
   readonly under: readonly Under[];
   readonly timed: readonly (TimedStart | undefined)[];
@@ -76,7 +76,7 @@ class RunningStarts {
 
   private constructor(links: Links) {
     this.#links = links;
-    this.#changed = new Set(links.starts.keys());
+    this.#changed = new Set([...links.starts].map(([id]) => id));
     this.#unwatch = links.starts.watch((id) => {
       this.#changed.add(id);
       if (this.#changed.size > MAX_CHANGED) this.#forget();
@@ -123,7 +123,8 @@ class RunningStarts {
   #recount(id: string): void {
     const open = this.#links.starts.get(id);
     const before = this.#counted.get(id) ?? [];
-    const kept = before.filter((each) => open?.get(each.id) === each.start);
+    // An id is that of one start.
+    const kept = before.filter(({ id: own }) => own !== undefined && open?.has(own) === true);
     for (const each of before) if (!kept.includes(each)) this.#remove(each);
     if (open === undefined || open.size === 0) {
       this.#counted.delete(id);
@@ -132,13 +133,12 @@ class RunningStarts {
     const isKept = new Set(kept.map((each) => each.id));
     const action = this.#links.actions.get(id);
     const grant = action === undefined ? this.#links.grants.get(id) : action.grant;
-    const added =
-      grant === undefined
-        ? []
-        : [...open]
-            .filter(([own]) => !isKept.has(own))
-            .map(([own, start]) => this.#add(own, start, grant, action));
-    this.#counted.set(id, kept.length === 0 ? added : kept.concat(added));
+    const added: Counted[] = [];
+    if (grant !== undefined)
+      for (const [own, start] of open) if (!isKept.has(own)) added.push(this.#add(own, start, grant, action));
+    const [first] = added;
+    const isPlain = first?.timed === NOT_TIMED && first.beyond === NOTHING && open.size === 1;
+    this.#counted.set(id, isPlain ? (first.under[0] as Under).listPlain(first.under) : kept.concat(added));
   }
 
   #add(id: string, start: OpenStart, grant: Grant, action: Action | undefined): Counted {
@@ -151,7 +151,7 @@ class RunningStarts {
       greater(known.get(unit) ?? ZERO, action?.reservation.get(unit) ?? ZERO);
     const timed = isTimed ? under.map((each) => each.addTime(from, weightOf)) : NOT_TIMED;
     for (const each of under) each.add(beyond);
-    return { id, start, under, timed, beyond };
+    return { id, under, timed, beyond };
   }
 
   #remove({ under, timed, beyond }: Counted): void {
@@ -193,6 +193,7 @@ class Under {
   /** Undefined without limits of rates and concurrency. */
   readonly times: RunningTimes | undefined;
   readonly #meters: readonly string[];
+  #plain: readonly Counted[] = [];
   readonly #held = new Map<string, Held>();
 
   constructor({ index, rates, concurrency }: Grant) {
@@ -200,6 +201,13 @@ class Under {
     this.#meters = rates.map(({ meter }) => meter);
     if (rates.length > 0 || concurrency !== undefined)
       this.times = new RunningTimes(rates.map(({ window }) => window));
+  }
+
+  /** One start of which nothing is known but the chain of its grant. */
+  listPlain(chain: readonly Under[]): readonly Counted[] {
+    if (this.#plain[0]?.under !== chain)
+      this.#plain = [{ id: undefined, under: chain, timed: NOT_TIMED, beyond: NOTHING }];
+    return this.#plain;
   }
 
   add(beyond: Amounts): void {

@@ -4,6 +4,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { shortenDigestText } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { formatQuantity } from '../../base/value/quantity.js';
+import type { PendingApproval } from '../../log/policy/approve.js';
 import type { RequestRule, RequestView } from '../../log/policy/explain-request.js';
 import { renderBalances } from './accounts.js';
 import { showContent } from './content.js';
@@ -168,4 +169,16 @@ function shortId(id: string): string {
 export function approversText(approvers: readonly string[]): string {
   if (approvers.length === 0) return 'whom an adviser accepts';
   return approvers.map((each) => printable(each, 80)).join(' or ');
+}
+
+/**
+ * What is known of a request that waits and was approved: the rule of an adviser is in no record, so that only the process that asked it knows
+ * whether that is enough. Undefined for any other.
+ */
+export function unknownRuleText({
+  need,
+  approvals,
+}: Pick<PendingApproval, 'need' | 'approvals'>): string | undefined {
+  if (need === undefined || need.approvers.length > 0 || approvals.length === 0) return undefined;
+  return 'whether that is enough only the adviser knows: ask for the call again';
 }

@@ -7,7 +7,7 @@ import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import type { Approval } from '../bounds/approval.js';
 import type { Amounts, Approved, EventPlace } from '../bounds/grant.js';
 import { type Packing, PackedTable } from './packed-table.js';
-import type { Reader, Writer } from './packing.js';
+import { type Reader, readPlace, type Writer, writePlace } from './packing.js';
 
 /** A reject. */
 export interface RejectEntry {
@@ -46,16 +46,6 @@ export function requestOfCall(principalId: string, grant: number, toolName: stri
 const MAX_PACKED_APPROVALS = 2;
 /** Takes the room of the action that will use an approval up. */
 const NO_ID = 'A'.repeat(43);
-
-function writePlace(writer: Writer, { file, line, seq }: EventPlace): void {
-  writer.name(file);
-  writer.number(line);
-  writer.number(seq);
-}
-
-function readPlace(reader: Reader, eventId: string): EventPlace {
-  return { file: reader.name(), line: reader.number(), seq: reader.number(), eventId };
-}
 
 function writeCall(writer: Writer, grant: string, toolName: string, params: string): void {
   writer.number(Number(grant));

@@ -3,7 +3,6 @@
 import type { Finding } from '../../format/finding/finding.js';
 import type { Approval } from '../bounds/approval.js';
 import type { Approved, EventPlace, Grant } from '../bounds/grant.js';
-import type { OpenStart } from '../bounds/started.js';
 import type { Revocation } from '../bounds/withdrawal.js';
 import { type Actions, ActionTable } from './action-table.js';
 import {
@@ -13,6 +12,7 @@ import {
   type RequestedApproval,
 } from './approval-tables.js';
 import { Grants, type GrantTable } from './grant-table.js';
+import { StartTable } from './start-table.js';
 import type { Table } from './table.js';
 import { WatchedMap } from './watched-map.js';
 
@@ -51,7 +51,7 @@ export interface Links {
   /** Allowed actions not yet executed, and denied ones, by id. */
   readonly actions: Actions;
   /** Started executions that are not recorded, by the id of their authorization, then by their own. */
-  readonly starts: WatchedMap<Map<string, OpenStart>>;
+  readonly starts: StartTable;
   /** The expiry of allowed actions that were neither started nor executed, by id. */
   readonly expiring: WatchedMap<string>;
   /** By the id that executions name. */
@@ -91,7 +91,7 @@ export function emptyLinks(): Links {
   return {
     grants,
     actions: new ActionTable(grants),
-    starts: new WatchedMap(),
+    starts: new StartTable(),
     expiring: new WatchedMap(),
     pending: new Map(),
     requests: new Map(),

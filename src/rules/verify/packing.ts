@@ -9,7 +9,7 @@ import { decodeLatin1, decodeUtf8, encodeUtf8, writeLatin1 } from '../../base/by
 import { toDigestText } from '../../base/value/digest.js';
 import type { Rational } from '../../base/value/rational.js';
 import { isTimestamp, WHOLE_LENGTH } from '../../base/value/timestamp.js';
-import type { Amounts } from '../bounds/grant.js';
+import type { Amounts, EventPlace } from '../bounds/grant.js';
 import type { Names } from './action-rows.js';
 
 const SHA256 = /^sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])$/;
@@ -199,4 +199,16 @@ function parseDigits(text: string): bigint {
   let value = 0n;
   for (const digit of text) value = value * 36n + BigInt(Number.parseInt(digit, 36));
   return value;
+}
+
+/** A place without its id. */
+export function writePlace(writer: Writer, { file, line, seq }: EventPlace): void {
+  writer.name(file);
+  writer.number(line);
+  writer.number(seq);
+}
+
+/** @param eventId - `sha-256:…` */
+export function readPlace(reader: Reader, eventId: string): EventPlace {
+  return { file: reader.name(), line: reader.number(), seq: reader.number(), eventId };
 }

@@ -5,7 +5,6 @@ import { canonicalBytes } from '../../../src/base/json/canonicalize.js';
 import { sha256Digest } from '../../../src/base/value/digest.js';
 import type { Adviser } from '../../../src/gate/advisers/adviser.js';
 import { MAX_OPEN_CALLS } from '../../../src/gate/mcp/mcp-calls.js';
-import { idOfLong } from '../../../src/gate/mcp/json-rpc.js';
 import { LineFrames } from '../../../src/gate/mcp/line-frames.js';
 import { McpGuard } from '../../../src/gate/mcp/mcp-guard.js';
 import { memoryPlace, usedBy } from '../../agent/support.js';
@@ -589,7 +588,7 @@ describe('a connection that ends', () => {
 });
 
 describe('a message that is too long', () => {
-  it('of the server answers its request by an error, where its id is at one of its ends', async () => {
+  it('of the server answers its request by an error, where it has an id', async () => {
     const place = memoryPlace();
     const { client, link, guard } = await openGuard(place);
     await client(call(1, 'echo'));
@@ -604,29 +603,29 @@ describe('a message that is too long', () => {
   });
 
   it.each([
-    ['{"jsonrpc":"2.0","id":4,"result":', '', 4],
-    ['{"id":"a","result":', '"}]}}', 'a'],
-    ['{"result":{', '}],"jsonrpc":"2.0","id":4}', 4],
-    ['{"result":{', '}],"id":4,"jsonrpc":"2.0"}', 4],
-    ['{"id":4,"result":', ',"id":5}', undefined],
-    ['{"result":{"id":4,', '}}', undefined],
+    ['{"jsonrpc":"2.0","id":4,"result":"', '"}', 4],
+    ['{"id":"a","result":{"content":[{"text":"', '"}]}}', 'a'],
+    ['{"result":{"x":["', '"]},"jsonrpc":"2.0","id":4}', 4],
+    ['{"a":"', '"\t, "id" : -4 ,"jsonrpc":"2.0","b":"xx"}', -4],
+    ['{"\\u0069d":"\\u00e9","x":"', '"}', 'é'],
+    ['{"id":4,"result":"', '","id":4}', 4],
+    ['{"id":4,"result":"', '","id":5}', undefined],
+    ['{"id":4,"result":"', '","id":null}', undefined],
+    ['{"id":{"id":4},"result":"', '"}', undefined],
+    ['{"result":{"id":4,"x":"', '"}}', undefined],
     ['{"result":"', ',\\"id\\":4}"}', undefined],
-    ['{"result":{"x":', ',"id":4}}', undefined],
-    ['{"id":4.5,"result":', '', undefined],
-  ])('has its id: %s … %s', (head, tail, id) => {
-    expect(idOfLong(Buffer.from(head), Buffer.from(tail))).toBe(id);
-  });
-
-  it('has its ends, in however small pieces it comes', () => {
+    ['{"result":{"x":"', '","id":4}}', undefined],
+    ['{"id":4.5,"result":"', '"}', undefined],
+    ['[{"id":4,"result":"', '"}]', undefined],
+    ['{"method":"notifications/x","params":"', '"}', undefined],
+    ['{"x":"', `","id":"${'i'.repeat(300)}"}`, undefined],
+    ['"id":4,', '', undefined],
+  ])('has its id wherever it stands, in however small pieces it comes: %s … %s', (head, tail, id) => {
+    const line = Buffer.from(`${head}${'x'.repeat(5_000)}\\"{[,:${'x'.repeat(5_000)}${tail}\r\n`);
+    const whole = new LineFrames(2_000);
+    expect([...whole.push(line)]).toEqual([{ id }]);
     const frames = new LineFrames(2_000);
-    const message = `{"id":1,"x":"${'x'.repeat(3_000)}"}`;
-    const lines = [...Buffer.from(`${message}\n`)].flatMap((byte) => [...frames.push(Uint8Array.of(byte))]);
-    expect(lines).toEqual([
-      {
-        head: Uint8Array.from(Buffer.from(message.slice(0, 1024))),
-        tail: Uint8Array.from(Buffer.from(message.slice(-1024))),
-      },
-    ]);
+    expect([...line].flatMap((byte) => [...frames.push(Uint8Array.of(byte))])).toEqual([{ id }]);
   });
 });
 

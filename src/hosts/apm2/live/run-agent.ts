@@ -121,6 +121,7 @@ const OPTION_TYPES: OptionTypes<RunAgentOptions> = {
   signal: 'signal',
 };
 
+const ATTRIBUTED = 'x.apm2.episode_run_attributed';
 const EPISODE_ID = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
 const ID = /^[^\p{C}]{1,128}$/u;
 const NONCE_SALT_BYTES = 16;
@@ -224,6 +225,7 @@ class Episode {
   async run(fault: Stop | undefined): Promise<EpisodeResult> {
     const launch = this.#launch;
     const { maxEvidenceBytes = Infinity, maxOutputBytes = 0, profile } = launch ?? {};
+    await this.#assertRecordable();
     const recording = await Recording.create(join(this.#folder, 'record'), this.#names, {
       maxLogBytes: Math.min(maxOutputBytes, maxEvidenceBytes),
       policy: profile?.hash ?? '0'.repeat(64),
@@ -248,6 +250,14 @@ class Episode {
         this.#fail(error);
       });
     }
+  }
+
+  /** Without a key that the ledger asks for, say, no folder is made. @throws as `LiveLedger.append` */
+  #assertRecordable(): Promise<void> {
+    const event = { event_type: ATTRIBUTED, principal_id: this.#principal };
+    return this.#options.gate.ledger.use((ledger) =>
+      ledger.inspect(() => ledger.assertAdmissible({ event })),
+    );
   }
 
   async #runProfile(
@@ -286,7 +296,7 @@ class Episode {
     };
     await gate.ledger.append({
       event: {
-        event_type: 'x.apm2.episode_run_attributed',
+        event_type: ATTRIBUTED,
         principal_id: this.#principal,
         ...attributed,
         grant_event_id: grantId,
