@@ -176,7 +176,7 @@ const DOCUMENTS = [
   'registries',
   'security',
 ].filter((name) => existsSync(`${root}docs/spec/${name}.md`));
-const LEFT_OUT = new Set(['Worked bytes', 'Schemas', 'Programs', 'Media types', 'Northroot journals']);
+const LEFT_OUT = new Set(['Worked bytes', 'Schemas', 'Media types', 'Northroot journals']);
 
 const cited = new Set();
 const anchors = new Map();
@@ -352,13 +352,13 @@ function blocks(lines, file) {
   return out.join('\n');
 }
 
-/** What says only where something of the project is, guides, schemas or tests, says nothing in the draft. */
+/** What says only where something of the project is, such as guides, schemas or tests, says nothing in the draft. */
 function withoutGuides(text) {
   return text
     .replace(/^Normative, in the words of RFC 2119[^.]*\. ?/, '')
     .replace(/, described by \[[^\]]*\]\(\.\.\/[^)]*\)/, '')
     .split(/(?<=\.) (?=[A-Z[`])/)
-    .filter((sentence) => !/\]\((?:\.\.\/(?:guide\/|\.\.\/)|#programs\))|`test\//.test(sentence))
+    .filter((sentence) => !/\]\(\.\.\/(?:guide\/|\.\.\/)|`(?:test|fixtures|src)\//.test(sentence))
     .join(' ')
     .trim();
 }
@@ -415,7 +415,7 @@ function fold(line) {
     // The next line's leading spaces would be lost, and a character of two units be cut.
     while (rest[cut] === ' ' || /[\udc00-\udfff]/.test(rest[cut])) cut -= 1;
     const part = rest.slice(0, cut);
-    lines.push(`${part}\\`.padStart(0));
+    lines.push(`${part}\\`);
     rest = rest.slice(cut);
   }
   return [...lines, rest];
@@ -501,24 +501,37 @@ function conventions() {
 </section>`;
 }
 
+/** A grammar without the line that says what made it. */
+function grammar(name) {
+  return read(name)
+    .replace(/^; Generated .*\n\n/, '')
+    .trimEnd();
+}
+
 /** The codes of findings, each with what it means. */
 function codes() {
   const rows = [...read('codes.md').matchAll(/^## (\w+)\n\n(.+?) \((.+?)\)\. (.+)$/gm)].map(
     ([, name, title, weight, meaning]) => `| \`${name}\` | ${weight.split(';')[0]} | ${title}. ${meaning} |`,
   );
-  return blocks(['| code | weight | meaning |', '| - | - | - |', ...rows, ''], 'codes');
+  const [, , paragraph = ''] = read('codes.md').split('\n');
+  const [, opening = ''] = /^(.+?) An `invalid`/.exec(paragraph) ?? [];
+  return blocks([opening, '', '| code | weight | meaning |', '| - | - | - |', ...rows, ''], 'codes');
 }
 
-/** The worked bytes of format.md. */
+/** The worked bytes at the ends of format.md and passkeys.md. */
 function vectors() {
-  const text = read('format.md');
-  const lines = text.slice(text.indexOf('## Worked bytes')).split('\n').slice(1);
   const sections = [{ level: 1, title: 'Worked Bytes', lines: [], anchor: 'vectors' }];
-  for (const line of lines) {
-    const [, title] = /^### (.+)$/.exec(line) ?? [];
-    if (title === undefined) sections.at(-1).lines.push(line);
-    else sections.push({ level: 2, title, lines: [], anchor: `vectors-${slugOf(title)}` });
+  const add = (title) => sections.push({ level: 2, title, lines: [], anchor: `vectors-${slugOf(title)}` });
+  for (const file of ['format.md', 'passkeys.md']) {
+    const text = read(file);
+    if (file === 'passkeys.md') add("A passkey's approval");
+    for (const line of text.slice(text.indexOf('## Worked bytes')).split('\n').slice(1)) {
+      const [, title] = /^### (.+)$/.exec(line) ?? [];
+      if (title === undefined) sections.at(-1).lines.push(line);
+      else add(title);
+    }
   }
+  anchors.set('format.md#worked-bytes', 'vectors');
   return nested(sections, 'format');
 }
 
@@ -543,9 +556,14 @@ ${[
   ['Published specification', 'this document'],
   ['Applications that use this media type', `${words(use)}: producers and verifiers of ledgers`],
   ['Fragment identifier considerations', 'N/A'],
+  [
+    'Additional information',
+    `deprecated alias names: N/A; magic numbers: ${subtype.endsWith('cbor') ? `see ${xref('bundle-the-file')}` : 'N/A'}; file extensions: N/A; Macintosh file type codes: N/A`,
+  ],
   ['Person and email address to contact for further information', 'the authors of this document'],
   ['Intended usage', 'COMMON'],
   ['Restrictions on usage', 'N/A'],
+  ['Author', 'the authors of this document'],
   ['Change controller', 'the authors of this document'],
 ]
   .map(([term, text]) => `<dt>${term}:</dt><dd>${text}</dd>`)
@@ -571,8 +589,8 @@ function render(date) {
     iana(),
   ].join('\n');
   const appendices = [
-    `<section anchor="cddl"><name>CDDL</name>\n${code(read('northroot.cddl').trimEnd(), 'cddl')}\n</section>`,
-    `<section anchor="abnf"><name>ABNF</name>\n${code(read('northroot.abnf').trimEnd(), 'abnf')}\n</section>`,
+    `<section anchor="cddl"><name>CDDL</name>\n${code(grammar('northroot.cddl'), 'cddl')}\n</section>`,
+    `<section anchor="abnf"><name>ABNF</name>\n${code(grammar('northroot.abnf'), 'abnf')}\n</section>`,
     `<section anchor="codes"><name>Codes of Findings</name>\n${codes()}\n</section>`,
     body('ed25519-verdicts'),
     vectors(),

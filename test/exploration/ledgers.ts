@@ -6,11 +6,14 @@
 import { NorthrootError } from '../../src/base/error.js';
 import { hashToBase64url, leafHash } from '../../src/format/tree/compact-range.js';
 import type { Report } from '../../src/rules/report/report.js';
+import { makeKeyEntry } from '../../src/rules/trust/key-entry.js';
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
 import { draftGrant } from '../../src/log/policy/draft-grant.js';
 import type { GrantOptions } from '../../src/log/policy/draft-grant.js';
+import type { TrustPolicy } from '../../src/format/schema/generated/types.js';
 import type { LiveLedger, LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
 import { type Account, type Accounts, accountsOf, type Line } from '../history.js';
+import { signer } from '../writer/support.js';
 import { HeldStore, type Lines } from './held-store.js';
 import {
   AGENT,
@@ -73,9 +76,15 @@ export interface LedgerOptions {
   readonly isStrict?: boolean;
   /** Whether nothing that is appended is ever answered. */
   readonly isMute?: boolean;
+  /** Whether all is signed, and decided by a trust policy that pins the key, as an authority's too. */
+  readonly isPinned?: boolean;
 }
 
 const ORIGIN = 'example.com/exploration';
+const PINS: TrustPolicy = {
+  trust_version: '1',
+  keys: [makeKeyEntry(signer.publicKey, { roles: ['event', 'authority'], principals: ['*'] })],
+};
 /** In base64url, without its algorithm. */
 export const A_DIGEST = /[A-Za-z0-9_-]{43}/g;
 
@@ -100,7 +109,8 @@ export class Ledgers {
   async begin(): Promise<Node> {
     const lines: Lines = [];
     const create = { origin: ORIGIN, signing: { events: 'optional', checkpoints: 'optional' } } as const;
-    const live = await openLive(new HeldStore(lines), () => TIMES[0], { create });
+    const pinned = this.#options.isPinned === true ? { signer } : {};
+    const live = await openLive(new HeldStore(lines), () => TIMES[0], { create, ...pinned });
     const { grant, subGrant } = this.#options;
     const options = { principalId: AGENT, allowedTools: ['*'], meterCaps: { calls: 2 }, ...grant };
     const { eventId } = await live.append({ event: draftGrant(options) });
@@ -228,7 +238,8 @@ export class Ledgers {
     const known = this.#known[number];
     if (known !== undefined) return known;
     const lines = this.linesOf(number);
-    const report = await verifyChunks(Buffer.concat(lines), { threads: 1, now: TIMES[0] });
+    const trust = this.#options.isPinned === true ? { trust: PINS } : {};
+    const report = await verifyChunks(Buffer.concat(lines), { threads: 1, now: TIMES[0], ...trust });
     const grantIds = GRANTS.map((seq) => this.recordsOf(number)[seq]?.id ?? '');
     const reported = new Map(report.grants.flatMap((grant) => [...accountsOf(grant.event_id, grant.meters)]));
     const { findings } = report;
@@ -245,7 +256,8 @@ export class Ledgers {
   }
 
   async #budgetOf(lines: Lines, grantIds: readonly string[]): Promise<Accounts | undefined> {
-    const live = await openLive(new HeldStore([...lines]), () => TIMES[0]).catch((error: unknown) => {
+    const pinned = this.#options.isPinned === true ? { signer, trust: PINS } : {};
+    const live = await openLive(new HeldStore([...lines]), () => TIMES[0], pinned).catch((error: unknown) => {
       // Nothing can be decided on what is broken.
       if (error instanceof NorthrootError) return undefined;
       throw error;
@@ -269,12 +281,13 @@ export class Ledgers {
     this.runs += 1;
     const lines = this.linesOf(number);
     const { length } = lines;
-    const { policy, isMute = false } = this.#options;
+    const { policy, isMute = false, isPinned = false } = this.#options;
     const forever = (): Promise<void> => new Promise(() => undefined);
     const store = new HeldStore(lines, isMute ? forever : undefined);
     const live = await openLive(store, () => TIMES[time], {
       policy,
       strict: this.#options.isStrict ?? true,
+      ...(isPinned ? { signer, trust: PINS } : {}),
     });
     const answer = await untilQuiet(run(live));
     if (!isMute) await live.close();

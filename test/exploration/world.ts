@@ -23,7 +23,9 @@ export type Weakness =
   /** What is settled is released too. */
   | 'frees-twice'
   /** Two that were appended are told in the wrong order. */
-  | 'tells-backwards';
+  | 'tells-backwards'
+  /** A decider that another took over from, paused and back, appends what it had decided. */
+  | 'comes-back';
 
 export interface WorldOptions {
   readonly calls: readonly CallPlan[];
@@ -40,6 +42,8 @@ export interface WorldOptions {
   readonly abandons: boolean;
   /** Whether a host that is not answered yet may ask another decider. */
   readonly isImpatient?: boolean;
+  /** Where one of the deciders leads at a time, how often the other takes over; default: both decide. */
+  readonly takeovers?: number;
   readonly bounds: History['grants'];
   readonly weakness?: Weakness | undefined;
 }
@@ -79,6 +83,9 @@ export interface State {
   /** What the owner has not done yet, by number. */
   readonly left: readonly number[];
   readonly crashes: number;
+  /** The decider that leads; absent where both decide. */
+  readonly leader?: number;
+  readonly takeovers?: number;
   /** Ledgers that end with a record of which somebody was told; those told of before they were stored are negative. */
   readonly told: readonly number[];
   /** The records of two that were asked for at once, as told. */
@@ -145,6 +152,7 @@ export class World {
       runs: [],
       stops: [],
       unanswered: 0,
+      ...(this.options.takeovers === undefined ? {} : { leader: 0, takeovers: 0 }),
     };
   }
 
@@ -154,8 +162,14 @@ export class World {
     const add: Add = (label, next, act) => void found.push({ label, act, state: this.#normal(next) });
     for (let actor = 0; actor < NAMES.length; actor += 1) {
       if (actor < OWNER && actor >= this.options.deciders) continue;
-      if (state.actors[actor] === null) await this.#begin(state, actor, add);
-      else await this.#goOn(state, actor, add);
+      if (state.actors[actor] !== null) await this.#goOn(state, actor, add);
+      else if (!isDeposed(state, actor)) await this.#begin(state, actor, add);
+    }
+    const { leader, takeovers = 0 } = state;
+    if (leader !== undefined && takeovers < (this.options.takeovers ?? 0)) {
+      // Whoever leads may be paused with something in hand, and knows nothing of it.
+      const other = 1 - leader;
+      add(`${NAMES[other]} takes over`, { ...state, leader: other, takeovers: takeovers + 1 });
     }
     for (const [call, [stage]] of state.calls.entries()) this.#host(state, call, stage, add);
     if (state.time < this.options.times) add('time passes', { ...state, time: state.time + 1 });
@@ -230,6 +244,10 @@ export class World {
     const [phase, step, number, stopsBefore] = state.actors[actor] as NonNullable<Actor>;
     const { weakness } = this.options;
     const name = NAMES[actor];
+    if (phase === 'stale' && weakness === undefined && isDeposed(state, actor)) {
+      add(`${name} is refused, and drops what it had decided`, this.#ended(state, actor));
+      return;
+    }
     if (phase === 'stale' && weakness === undefined) {
       // That it ends is the same as if it had ended before.
       add(`${name} reads again`, await this.#read(state, actor, step, stopsBefore), { kind: 'write', actor });
@@ -247,7 +265,7 @@ export class World {
           answer: out.answer,
         });
     } else {
-      const stored = await this.#store(state, step, out, isCurrent);
+      const stored = await this.#store(state, actor, step, out);
       const last = stored?.made.at(-1);
       if (stored !== undefined && last !== undefined) {
         const actors = state.actors.with(actor, ['stored', step, stored.number, stopsBefore]);
@@ -277,8 +295,11 @@ export class World {
   }
 
   /** What storing leads to; undefined where the ledger has changed, and is read again. */
-  async #store(state: State, step: Step, out: Outcome, isCurrent: boolean): Promise<Outcome | undefined> {
+  async #store(state: State, actor: number, step: Step, out: Outcome): Promise<Outcome | undefined> {
     const { weakness } = this.options;
+    const isCurrent = out.from === state.node;
+    if (weakness === 'comes-back' && !isCurrent && isDeposed(state, actor))
+      return this.ledgers.appendedTo(state.node, out);
     if (weakness === 'no-compare' && !isCurrent) return this.ledgers.moved(state.node, out);
     if (weakness === 'decides-before-lock' && !isCurrent) return this.ledgers.appendedTo(state.node, out);
     if (!isCurrent) return undefined;
@@ -370,7 +391,9 @@ export class World {
     });
     const [one = null, other = null, owner = null] = actors;
     const isSwapped = JSON.stringify(other) < JSON.stringify(one);
-    return { ...state, actors: isSwapped ? [other, one, owner] : [one, other, owner] };
+    if (!isSwapped) return { ...state, actors: [one, other, owner] };
+    const leads = state.leader === undefined ? {} : { leader: 1 - state.leader };
+    return { ...state, actors: [other, one, owner], ...leads };
   }
 
   /** What is known in a state, for the invariants. */
@@ -438,6 +461,11 @@ export class World {
     }
     return { ...ofLedger, ...findBroken(history, ({ isOfLedger }) => isOfLedger !== true) };
   }
+}
+
+/** Whether another decider leads. */
+function isDeposed({ leader }: State, actor: number): boolean {
+  return leader !== undefined && actor !== OWNER && actor !== leader;
 }
 
 /** What a host knows that was not answered. */

@@ -145,6 +145,31 @@ export const WHOLE: Readonly<Record<string, Plan>> = {
     },
     bounds: CAPS,
   },
+  'decided by a trust policy': {
+    ledger: { ...CAP, isPinned: true },
+    world: {
+      ...CALM,
+      calls: [
+        { grant: 0, isBegunAtOnce: true, ...READ },
+        { grant: 1, isBegunAtOnce: true, ...READ },
+      ],
+    },
+    bounds: CAPS,
+  },
+  'taken over': {
+    ledger: CAP,
+    world: {
+      ...CALM,
+      calls: [
+        { grant: 1, isBegunAtOnce: true, ...READ },
+        { grant: 1, isBegunAtOnce: true, ...READ },
+      ],
+      asks: 2,
+      isImpatient: true,
+      takeovers: 2,
+    },
+    bounds: CAPS,
+  },
   'one at a time': {
     ledger: { grant: { concurrencyLimit: 1, rateLimits: { 'calls.per_min': 1 } }, subGrant: { calls: 1 } },
     world: {
@@ -262,6 +287,11 @@ export const WEAK: Readonly<Record<string, Weak>> = {
     { ...ONE_CALL, ledger: { ...CAP, policy: allowing('GRANT_REVOKED') } },
     { owner: [['revoke', 0, 'finish']] },
   ),
+  'the evaluator ignores revocations, by a trust policy too': weak(
+    'nothing-after-stop',
+    { ...ONE_CALL, ledger: { ...CAP, isPinned: true, policy: allowing('GRANT_REVOKED') } },
+    { owner: [['revoke', 0, 'finish']] },
+  ),
   'the evaluator ignores rules of approval': weak(
     'sound',
     {
@@ -287,6 +317,15 @@ export const WEAK: Readonly<Record<string, Weak>> = {
   'who asks is told before it is stored': weak('durable-before-told', ONE_CALL, {
     weakness: 'tells-before-stored',
   }),
+  'who was taken over appends what it had decided': weak('cap-held', TWO_CALLS, {
+    weakness: 'comes-back',
+    takeovers: 1,
+  }),
+  'who was taken over answers a request again': weak(
+    'one-action-a-request',
+    { ...ONE_CALL, ledger: { grant: {}, subGrant: { calls: 2 } }, bounds: [{ calls: 2 }, { calls: 2 }] },
+    { weakness: 'comes-back', takeovers: 1, asks: 2, isImpatient: true },
+  ),
   'the store does not compare': weak('one-chain', TWO_CALLS, { weakness: 'no-compare' }),
   'answers come in another order': weak('told-in-order', ONE_CALL, {
     weakness: 'tells-backwards',

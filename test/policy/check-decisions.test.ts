@@ -1,5 +1,6 @@
 /** Denied actions, decided again at their place: what the grants deny too, what they would have allowed, and what cannot be known. */
 
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
@@ -91,6 +92,11 @@ class Desk {
     });
   }
 
+  async events(): Promise<Readonly<Record<string, unknown>>[]> {
+    const lines = (await readFile(this.path, 'utf8')).trimEnd().split('\n');
+    return lines.map((line) => (JSON.parse(line) as { event: Readonly<Record<string, unknown>> }).event);
+  }
+
   async verify(): Promise<Report> {
     return verifyLedger(this.path, { checks: [checkDecisions()] });
   }
@@ -133,9 +139,25 @@ describe('what the evaluator denied', () => {
     desk.second = 100;
     expect(await desk.ask({ grantId })).toBe('GRANT_EXPIRED');
     const { decisions, found, gap } = await desk.outcome();
-    expect(decisions).toEqual(counts({ founded: 4, undecided: 1 }));
-    expect(found).toEqual([]);
-    // Which grant was asked for, a denial without one does not say.
+    expect(decisions).toEqual(counts({ founded: 5 }));
+    expect([found, gap]).toEqual([[], undefined]);
+  });
+
+  it('is not known where the grant asked for is not recorded; where it is, that grant decides', async () => {
+    const desk = new Desk();
+    const grantId = await desk.grant();
+    await desk.deny('GRANT_NOT_FOUND', undefined);
+    const named = (id: string): object => ({
+      checks: [
+        { check: 'grant', result: 'fail', code: 'GRANT_NOT_FOUND' },
+        { check: `grant:${id.slice('sha-256:'.length)}`, result: 'fail', code: 'GRANT_NOT_FOUND' },
+      ],
+    });
+    await desk.deny('GRANT_NOT_FOUND', undefined, named(`sha-256:${'A'.repeat(43)}`));
+    await desk.deny('GRANT_NOT_FOUND', undefined, named(grantId));
+    const { decisions, found, gap } = await desk.outcome();
+    expect(decisions).toEqual(counts({ founded: 1, unfounded: 1, undecided: 1 }));
+    expect(found).toEqual(['DENIAL_UNFOUNDED']);
     expect(gap).toContain('the grant asked for (1)');
   });
 
@@ -227,6 +249,34 @@ describe('what others denied', () => {
     await desk.deny('TOOL_UNLISTED', grantId);
     const { decisions, found } = await desk.outcome();
     expect([decisions, found]).toEqual([counts({ by_others: 5 }), []]);
+  });
+
+  it('is theirs too where their advice names neither a policy nor a check', async () => {
+    const desk = new Desk();
+    await desk.grant();
+    const denial = { code: 'TOOL_NOT_ALLOWED', reason: 'no' };
+    expect(await desk.ask({ advice: { checks: [], denial } })).toBe('TOOL_NOT_ALLOWED');
+    const coverage = [{ check: 'coverage', result: 'pass', code: 'SDK' }] as const;
+    const approval = { approvers: ['human:*'] };
+    expect(await desk.ask({ advice: { checks: coverage, approval } })).toBe('APPROVAL_REQUIRED');
+    const { decisions, found } = await desk.outcome();
+    expect([decisions, found]).toEqual([counts({ by_others: 2 }), []]);
+    const [denied, asked] = (await desk.events()).slice(-2);
+    expect(denied).toMatchObject({
+      policy_id: 'northroot/gate/1',
+      checks: [{ check: 'advice', result: 'fail', code: 'TOOL_NOT_ALLOWED' }],
+    });
+    expect(asked).toMatchObject({ policy_id: 'northroot/gate/1' });
+    expect(asked?.['checks']).toContainEqual({ check: 'advice', result: 'pass', code: 'APPROVAL_ASKED' });
+  });
+
+  it('is the grants where they ask for an approval, whatever way the call came', async () => {
+    const desk = new Desk();
+    const grantId = await desk.grant();
+    const checks = [{ check: 'coverage', result: 'pass', code: 'HOOK' }];
+    await desk.deny('APPROVAL_REQUIRED', grantId, { checks });
+    const { decisions, found } = await desk.outcome();
+    expect([decisions, found]).toEqual([counts({ unfounded: 1 }), ['DENIAL_UNFOUNDED']]);
   });
 
   it('is the grants where they refused after an adviser permitted', async () => {

@@ -58,7 +58,7 @@ export class ToolDefinitions {
     if (pinned === undefined) return { checks: digest === undefined ? [] : [checkOf(digest)] };
     if (digest === undefined)
       return {
-        checks: [],
+        checks: [{ check: 'tool:unlisted', result: 'fail', code: UNLISTED_CODE }],
         denial: { code: UNLISTED_CODE, reason: 'the server has not listed this tool: list the tools first' },
       };
     if (pinned === null || pinned === digest) return { checks: [checkOf(digest)] };

@@ -5,7 +5,7 @@
 
 import { defined } from '../../base/defined.js';
 import type { HygieneReport } from '../../base/json/hygiene.js';
-import { toDigestText } from '../../base/value/digest.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import type { AuthorizationEvent, DecisionsCheckJson } from '../../format/schema/generated/types.js';
@@ -15,11 +15,13 @@ import type { GrantTable } from '../../rules/verify/grant-table.js';
 import type { RecordCheck } from '../../rules/verify/record-check.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import {
+  askedGrantOf,
   type AuthorizationDecision,
   type AuthorizationRequest,
   GATE_POLICY_ID,
   GrantEvaluator,
   GRANTS_POLICY_ID,
+  isAdvice,
   OWN_CHECKS,
   OWN_CODES,
 } from './evaluator.js';
@@ -139,7 +141,7 @@ class DecisionCheck implements RecordCheck {
     if (asked.isByOthers) return { is: 'by_others' };
     const { grantId } = asked.request;
     if (grantId !== undefined)
-      return decideUnder(state, asked, state.links.grants.get(event.authorization.grant_event_id?.b64 ?? ''));
+      return decideUnder(state, asked, state.links.grants.get(fromDigestText(grantId)));
     const { grants, isCut } = this.#grants.of(state.links.grants, event.principal_id);
     if (isCut) return { is: 'undecided', missing: 'many' };
     for (const grant of grants) {
@@ -159,7 +161,7 @@ interface Denied {
   readonly codes: readonly string[];
   /** Whether the record says that it was not the grants that denied it. */
   readonly isByOthers: boolean;
-  /** Whether an adviser was asked. */
+  /** Whether an adviser was asked, or advice asked for an approval. */
   readonly isAdvised: boolean;
 }
 
@@ -169,11 +171,11 @@ function readDenial(event: AuthorizationEvent): Denied {
     typeof authorization,
     { kind: 'action' }
   >;
-  // An adviser need not say what it checked.
-  const isAdvised = policy === GATE_POLICY_ID || checks.some(({ check }) => !OWN_CHECKS.has(check));
   const failed = checks.filter(({ result }) => result === 'fail');
-  const isByOthers =
-    !POLICIES.has(policy) || !OWN_CODES.has(code) || failed.some(({ check }) => !OWN_CHECKS.has(check));
+  const asked = failed.map(askedGrantOf).find((b64) => b64 !== undefined);
+  const isOwn = (each: (typeof checks)[number]): boolean =>
+    OWN_CHECKS.has(each.check) || askedGrantOf(each) !== undefined;
+  const isByOthers = !POLICIES.has(policy) || !OWN_CODES.has(code) || !failed.every(isOwn);
   return {
     request: {
       principalId: event.principal_id,
@@ -186,12 +188,12 @@ function readDenial(event: AuthorizationEvent): Denied {
         userIntentDigest: intents.user_intent_digest,
         // Only its status decides.
         hygiene: hygiene as HygieneReport | undefined,
-        grantId: grant && toDigestText(grant.b64),
+        grantId: grant === undefined ? asked && toDigestText(asked) : toDigestText(grant.b64),
       }),
     },
     codes: [code, ...failed.flatMap((each) => each.code ?? [])],
     isByOthers,
-    isAdvised,
+    isAdvised: checks.some(isAdvice),
   };
 }
 

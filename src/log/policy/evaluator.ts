@@ -12,6 +12,7 @@ import {
   digestFromBase64url,
   formatDigest,
   fromDigestText,
+  isSha256Text,
   parseDigest,
   sha256Digest,
 } from '../../base/value/digest.js';
@@ -75,10 +76,13 @@ export interface AuthorizationRequest {
 
 /** What others said of a request before the grants decide. It is recorded, and can only narrow what they allow. */
 export interface Advice {
-  /** For `policy_id` and `policy_digest`, instead of the evaluator's. */
+  /** For `policy_id` and `policy_digest`, instead of the evaluator's. Default, with `denial` or `approval`: `northroot/gate/1`. */
   readonly policyId?: string;
   readonly policyDigest?: Digest;
-  /** Recorded before the evaluator's own; at most 32. */
+  /**
+   * Recorded before the evaluator's own; at most 32. Where none of them fails with a `denial`, or is of an adviser (`adviser:NAME`) with an
+   * `approval`, one named `advice` is recorded besides.
+   */
   readonly checks: readonly PolicyCheck[];
   /** For `decision_code` of what is allowed. Default `ALLOW`. */
   readonly code?: string;
@@ -139,6 +143,18 @@ export const GRANTS_POLICY_ID = 'northroot/grants/1';
 /** The `policy_id` of decisions that advisers took part in. */
 export const GATE_POLICY_ID = 'northroot/gate/1';
 
+/** What is recorded where advice decided, or asked for an approval, and names no policy of its own. */
+const ADVISED = {
+  policyId: GATE_POLICY_ID,
+  policyDigest: sha256Digest(canonicalBytes({ policy_id: GATE_POLICY_ID })),
+} as const;
+
+/** The check of advice that has none which says what it did. */
+const ADVICE = 'advice';
+
+/** Before the base64url of the id of a grant that was asked for and is not there. */
+const ASKED_GRANT = 'grant:';
+
 type Check = readonly [check: string, codes: readonly DenialCode[]];
 
 /** In listed order, with the codes that fail each. */
@@ -189,6 +205,18 @@ export const OWN_CHECKS: ReadonlySet<string> = new Set(ALL_CHECKS.map(([check]) 
 
 /** The codes with which the grants deny. */
 export const OWN_CODES: ReadonlySet<string> = new Set(ALL_CHECKS.flatMap(([, codes]) => codes));
+
+/** Whether a check of a record is one by which advice can ask for an approval. */
+export function isAdvice({ check }: Pick<PolicyCheck, 'check'>): boolean {
+  return check === ADVICE || check.startsWith('adviser:');
+}
+
+/** The grant that was asked for in vain, as base64url, if a check says so. */
+export function askedGrantOf({ check, code }: Pick<PolicyCheck, 'check' | 'code'>): string | undefined {
+  if (code !== 'GRANT_NOT_FOUND' || !check.startsWith(ASKED_GRANT)) return undefined;
+  const b64 = check.slice(ASKED_GRANT.length);
+  return isSha256Text(b64) ? b64 : undefined;
+}
 
 /**
  * Decides by the grants of a verified ledger: allows an action that, recorded and executed at once with all that it requests, breaks no
@@ -434,7 +462,12 @@ export function draftDecision(
   const { advice } = request;
   // A denial says what was asked for, so that it can be decided again. It reserves nothing.
   const amounts = decision === 'deny' ? (request.meters ?? []) : reservation;
-  const checks = advice === undefined ? answer.checks : [...advice.checks, ...(answer.checks ?? [])];
+  const checks = [
+    ...(advice === undefined ? [] : checksOfAdvice(advice, decision)),
+    ...(answer.checks ?? []),
+    ...askedInVain(request, answer),
+  ];
+  const policy = policyOf(advice, { policyId, policyDigest });
   return {
     event_type: 'authorization',
     principal_id: request.principalId,
@@ -443,11 +476,15 @@ export function draftDecision(
       intent_digest: request.intentDigest,
       user_intent_digest: answer.userIntentDigest ?? request.userIntentDigest,
     }),
-    policy_id: advice?.policyId ?? policyId,
-    policy_digest: advice?.policyDigest ?? policyDigest,
+    policy_id: policy.policyId,
+    policy_digest: policy.policyDigest,
     decision,
     decision_code: answer.decisionCode,
-    ...defined({ checks, hygiene: request.hygiene, context_digest: request.contextDigest }),
+    ...defined({
+      checks: answer.checks === undefined && checks.length === 0 ? undefined : checks,
+      hygiene: request.hygiene,
+      context_digest: request.contextDigest,
+    }),
     authorization: {
       kind: 'action',
       ...(grantId === undefined ? {} : { grant_event_id: { alg: 'sha-256', b64: fromDigestText(grantId) } }),
@@ -460,6 +497,42 @@ export function draftDecision(
         request_key: request.requestKey,
       }),
     },
+  };
+}
+
+/** A grant that was asked for and is not there, as a check: a link to it would be a broken one. */
+function askedInVain(
+  { grantId }: AuthorizationRequest,
+  { decisionCode, grantId: found }: Partial<AuthorizationDecision>,
+): PolicyCheck[] {
+  if (decisionCode !== 'GRANT_NOT_FOUND' || grantId === undefined || found !== undefined) return [];
+  return [{ check: `${ASKED_GRANT}${fromDigestText(grantId)}`, result: 'fail', code: decisionCode }];
+}
+
+/** What advice checked, and that it decided or asked, where that does not show it. */
+function checksOfAdvice(
+  { checks, denial, approval }: Advice,
+  decision: 'allow' | 'deny' | undefined,
+): readonly PolicyCheck[] {
+  if (denial !== undefined && decision === 'deny') {
+    const isShown = checks.some(({ result }) => result === 'fail');
+    return isShown ? checks : [...checks, { check: ADVICE, result: 'fail', code: denial.code }];
+  }
+  if (approval === undefined || checks.some(isAdvice)) return checks;
+  // An allow has no check that failed: who approves makes good what was asked.
+  return [...checks, { check: ADVICE, result: 'pass', code: 'APPROVAL_ASKED' }];
+}
+
+/** The policy that is recorded: that of the grants alone is not the one that decided where advice narrows it. */
+function policyOf(
+  advice: Advice | undefined,
+  own: Pick<PolicyEvaluator, 'policyId' | 'policyDigest'>,
+): Pick<PolicyEvaluator, 'policyId' | 'policyDigest'> {
+  const isNarrowed = advice?.denial !== undefined || advice?.approval !== undefined;
+  const usual = isNarrowed && own.policyId === GRANTS_POLICY_ID ? ADVISED : own;
+  return {
+    policyId: advice?.policyId ?? usual.policyId,
+    policyDigest: advice?.policyDigest ?? usual.policyDigest,
   };
 }
 
