@@ -1,5 +1,6 @@
 /* Several services for one ledger in a database: the session that has the lock leads and decides, the others forward. A session may end while
- * its holder believes in its lock; a leader may be paused before any of its appends. Each call reserves 1 of the cap.
+ * its holder believes in its lock, since its connection broke or since another ended it, so as not to wait for a holder that is silent; a
+ * leader may be paused before any of its appends. Each call reserves 1 of the cap.
  *
  *   FENCE   1: an append names the end that its service knows, and is refused where the ledger has another; 0: it is not
  *   RELOAD  1: who takes over reads what others have appended before it decides; 0: only where the end is

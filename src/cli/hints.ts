@@ -30,7 +30,9 @@ const HINTS: Readonly<Record<string, Hint>> = {
   INDEX_UNUSABLE: ({ hint }) => join(hint, '--no-index goes on without it'),
   LEDGER_EMPTY: 'northroot init LEDGER makes a ledger of it',
   LEDGER_INVALID: VERIFY,
-  LEDGER_LOCKED: 'wait until it has finished, or give a longer --lock-timeout',
+  // With a cause, waiting does not help.
+  LEDGER_LOCKED: ({ cause, hint }) =>
+    cause === undefined ? 'wait until it has finished, or give a longer --lock-timeout' : hint,
   LEDGER_TAIL_INVALID: VERIFY,
   NOT_A_LEDGER: (error) => (error instanceof OtherFileError ? OTHER_FILES[error.looksLike] : error.hint),
   NOT_A_TILE_TREE: ({ hint }) => hint ?? 'northroot tiles LEDGER --out DIR makes a tile tree of a ledger',

@@ -3,6 +3,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { defined } from '../../src/base/defined.js';
 import { createSigner } from '../../src/format/signature/signer.js';
 import { parsePrivateKey } from '../../src/api/index.js';
 import { draftGrant } from '../../src/log/policy/draft-grant.js';
@@ -51,6 +52,45 @@ async function startGates(url: string, count: number): Promise<PeerServices> {
   return services;
 }
 
+/** A ledger with a grant of so many calls, whose key is in `key.pem`. */
+async function makeLedger(url: string, cap: number, requires?: 'replicated'): Promise<void> {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  shop.write('key.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }), 0o600);
+  const signer = createSigner(parsePrivateKey(shop.read('key.pem')));
+  const store = await PostgresStore.open(url, { create: true, ...defined({ requires }) });
+  const made = await Ledger.open(store, { signer, create: { origin: 'example.com/tests/gates' } });
+  await made.append({
+    event: draftGrant({ principalId: AGENT, allowedTools: ['fs.*'], meterCaps: { calls: cap } }),
+  });
+  await made.close();
+}
+
+function bodiesOf(calls: number): object[] {
+  return Array.from({ length: calls }, (_, n) => ({ ref: `c${n}`, tool: 'fs.read', params: { n } }));
+}
+
+/** Each answer is in the ledger once, and so many calls were allowed and begun. */
+async function expectExact(
+  url: string,
+  answers: readonly Record<string, unknown>[],
+  cap: number,
+): Promise<void> {
+  const store = await PostgresStore.open(url);
+  onTestFinished(() => store.close());
+  const events = (await readFrom(store)).lines.map((line) => (JSON.parse(line) as Line).event);
+  expect((await verifyLedger(await store.source())).verdict).toBe('ok');
+  const ids = events.map(({ event_id: id }) => `sha-256:${id.b64}`);
+  for (const { authorization } of answers) expect(ids.filter((id) => id === authorization)).toHaveLength(1);
+  expect(new Set(answers.map(({ authorization }) => authorization)).size).toBe(answers.length);
+  expect(answers.filter(({ effect }) => effect === 'allow')).toHaveLength(cap);
+  const keys = events.flatMap(({ decision, authorization }) =>
+    decision === 'allow' ? (authorization?.action?.request_key ?? []) : [],
+  );
+  expect(keys).toHaveLength(cap);
+  expect(new Set(keys).size).toBe(cap);
+  expect(events.filter(({ event_type: type }) => type === 'x.northroot.start')).toHaveLength(cap);
+}
+
 describe.skipIf(hasNoPostgres)('two gates on two servers, with synchronous replication', () => {
   test('whose primary is killed, then the gate that leads: acknowledged lost 0, doubled 0, the cap exact', async () => {
     const primary = await PostgresServer.start();
@@ -62,28 +102,12 @@ describe.skipIf(hasNoPostgres)('two gates on two servers, with synchronous repli
     const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`;
     const url = `postgres://postgres@${hosts}/postgres#ledger`;
 
-    const { privateKey } = generateKeyPairSync('ed25519');
-    shop.write('key.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }), 0o600);
-    const signer = createSigner(parsePrivateKey(shop.read('key.pem')));
-    const create = { origin: 'example.com/tests/gates' };
-    const made = await Ledger.open(await PostgresStore.open(url, { create: true, requires: 'replicated' }), {
-      signer,
-      create,
-    });
     const [cap, calls] = [120, 200];
-    await made.append({
-      event: draftGrant({ principalId: AGENT, allowedTools: ['fs.*'], meterCaps: { calls: cap } }),
-    });
-    await made.close();
-
+    await makeLedger(url, cap, 'replicated');
     const services = await startGates(url, 2);
     const leader = await services.settled();
     const odd: unknown[] = [];
-    const bodies = Array.from({ length: calls }, (_, n) => ({
-      ref: `c${n}`,
-      tool: 'fs.read',
-      params: { n },
-    }));
+    const bodies = bodiesOf(calls);
     let failover: Promise<void> | undefined;
     const answers = await services.load(bodies, 16, odd, (done) => {
       if (done === 40) failover = primary.kill().then(() => standby.promote());
@@ -101,19 +125,32 @@ describe.skipIf(hasNoPostgres)('two gates on two servers, with synchronous repli
     last.kill('SIGTERM');
     expect((await last.process.end()).status).toBe(0);
 
-    const store = await PostgresStore.open(url);
-    onTestFinished(() => store.close());
-    const events = (await readFrom(store)).lines.map((line) => (JSON.parse(line) as Line).event);
-    expect((await verifyLedger(await store.source())).verdict).toBe('ok');
-    const ids = events.map(({ event_id: id }) => `sha-256:${id.b64}`);
-    for (const { authorization } of answers) expect(ids.filter((id) => id === authorization)).toHaveLength(1);
-    expect(new Set(answers.map(({ authorization }) => authorization)).size).toBe(calls);
-    expect(answers.filter(({ effect }) => effect === 'allow')).toHaveLength(cap);
-    const keys = events.flatMap(({ decision, authorization }) =>
-      decision === 'allow' ? (authorization?.action?.request_key ?? []) : [],
-    );
-    expect(keys).toHaveLength(cap);
-    expect(new Set(keys).size).toBe(cap);
-    expect(events.filter(({ event_type: type }) => type === 'x.northroot.start')).toHaveLength(cap);
+    await expectExact(url, answers, cap);
+  });
+});
+
+describe.skipIf(hasNoPostgres)('two gates on one server', () => {
+  test('of which the one that leads is paused under load, and goes on: the other leads, and the cap is exact', async () => {
+    const server = await PostgresServer.start();
+    onTestFinished(() => server.stop());
+    const url = server.url('ledger');
+    const [cap, calls] = [60, 160];
+    await makeLedger(url, cap);
+    const services = await startGates(url, 2);
+    const leader = await services.settled();
+    const others = services.all.filter((each) => each !== leader);
+    const odd: unknown[] = [];
+    let taken: Promise<unknown> = Promise.resolve();
+    const answers = await services.load(bodiesOf(calls), 16, odd, (done) => {
+      // Most likely it holds the lock.
+      if (done !== 40) return;
+      leader.kill('SIGSTOP');
+      taken = services.settled(others).then(() => leader.kill('SIGCONT'));
+    });
+    await taken;
+    await services.settled();
+    expect(odd).toEqual([]);
+    await services.stop();
+    await expectExact(url, answers, cap);
   });
 });

@@ -62,8 +62,26 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
       codeOf(PostgresStore.open(urlIn(await database()))),
     ]);
     expect(codes).toEqual(['FILE_NOT_FOUND', 'FILE_NOT_FOUND', 'FILE_NOT_FOUND']);
-    const signal = AbortSignal.timeout(300);
-    await expect(PostgresStore.open(server.url('a', { port: 1 }), { signal })).rejects.toThrow();
+  });
+
+  test('a server that is not there is told apart from one that is refused, by what to check', async () => {
+    const hints = await Promise.all(
+      [server.url('a', { port: 1 }), 'postgres://u@no-such-host.invalid/d#a'].map((url) =>
+        PostgresStore.open(url).catch((error: unknown) => error),
+      ),
+    );
+    expect(hints).toMatchObject([{ code: 'STORE_UNREACHABLE' }, { code: 'STORE_UNREACHABLE' }]);
+    expect(hints[0]).toHaveProperty('hint', expect.stringContaining('port'));
+    expect(hints[1]).toHaveProperty('hint', expect.stringContaining('host'));
+  });
+
+  test('the scheme of a URL may be in capitals: it is the same ledger', async () => {
+    const url = server.url('capitals');
+    const store = await open(url.replace('postgres:', 'POSTGRES:'));
+    await append(store, START, ['one']);
+    const same = await open(url);
+    expect(same.name).toBe(store.name);
+    expect((await readFrom(same)).lines).toEqual(['one']);
   });
 
   test.each([

@@ -67,6 +67,37 @@ export function unreachable(name: string, why: string): NorthrootError {
   });
 }
 
+/** What the way to a server says that trying again at once does not change, and what to check. */
+const ABSENT: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there: check that the database runs, and the host and the port of the URL',
+  ENOTFOUND: 'there is no such host: check the host of the URL',
+  EAI_AGAIN: 'the name of the host cannot be looked up: check the network, and the host of the URL',
+  ENOENT: 'there is no such socket: check that the database runs, and the folder and the port of the URL',
+  EACCES: 'the socket is not open to this user',
+  EHOSTUNREACH: 'there is no way to the host: check the network, and the host of the URL',
+  ENETUNREACH: 'there is no way to the host: check the network, and the host of the URL',
+};
+
+/** No server is where the URL says. */
+export class AbsentError extends NorthrootError {}
+
+/** For a connection that was not made. @param silentMs - How long it was waited for in vain */
+export function notConnected(name: string, error: unknown, silentMs: number | undefined): NorthrootError {
+  const code = codeOf(error) ?? '';
+  const why = printable((error instanceof Error && error.message) || code || String(error));
+  const hint =
+    silentMs !== undefined
+      ? `nothing answered within ${silentMs / 1_000} seconds: check the host, the port, and firewalls on the way`
+      : Object.hasOwn(ABSENT, code)
+        ? ABSENT[code]
+        : undefined;
+  if (hint === undefined) return unreachable(name, why);
+  return new AbsentError('STORE_UNREACHABLE', `cannot reach ${name}: ${why}`, {
+    cause: new Error(why),
+    hint,
+  });
+}
+
 export function malformed(name: string, why: string): NorthrootError {
   return new NorthrootError('STORE_MALFORMED', `${name} answers what no ledger has: ${why}`, {
     hint: 'verify the ledger, and find out who changed the tables',

@@ -14,6 +14,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { LineSplitter } from '../../format/record/line-splitter.js';
 import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
@@ -35,10 +36,11 @@ import { notDurable, readPromises } from './durability.js';
 import { type Head, headQuery, isSameEnd, NO_LINES, readHead, toHead } from './head.js';
 import { assertReadable, readPages, readStoredLine, stands } from './lines.js';
 import { Notices } from './notices.js';
-import { codeOf, outcomeOf, toStoreError, unreachable } from './postgres-error.js';
+import { AbsentError, codeOf, outcomeOf, toStoreError, unreachable } from './postgres-error.js';
 import { numberOf, parsePostgresUrl, type PostgresPlace } from './postgres-url.js';
 import { migrate, readVersion } from './schema.js';
 import { Session, type SessionKind } from './session.js';
+import { beat, endSilentHolders, type SilentHolder } from './silent-holder.js';
 import { readStamp } from './stamp.js';
 import { rolledBack, type Vigil, vigilOf } from './vigil.js';
 import type { PositionWitness } from './witness.js';
@@ -77,6 +79,7 @@ interface Turn {
   readonly session: Session;
   /** Where the ledger ends; undefined after an append that failed. */
   head: Head | undefined;
+  readonly endBeat: () => void;
 }
 
 /** The store of a ledger in PostgreSQL; see the head of this file. It has at most two connections. */
@@ -282,6 +285,7 @@ export class PostgresStore implements LedgerStore {
     const reader = this.#reader;
     const [writer, turn] = [this.#writer, this.#turn];
     [this.#writer, this.#reader, this.#turn] = [undefined, undefined, undefined];
+    turn?.endBeat();
     await this.#notices.close();
     await Promise.allSettled([
       writer?.close(),
@@ -294,7 +298,7 @@ export class PostgresStore implements LedgerStore {
   async #open(): Promise<void> {
     const { create = false, requires, witness, positionFile } = this.#options;
     const deadline = performance.now() + OPENING_MS;
-    const reader = await this.#reach(deadline, () => this.#reading());
+    const reader = await this.#reach(deadline, () => this.#reading(), { isFirst: true });
     if (create && !reader.isStandby) await migrate(reader);
     const version = await readVersion(reader);
     const head = version === 0 ? NO_LINES : await readHead(reader, this.#place.ledger);
@@ -309,8 +313,15 @@ export class PostgresStore implements LedgerStore {
     if (isForWriting && !reader.isStandby) await this.#reach(deadline, () => this.#writing());
   }
 
-  /** Tries again while the server cannot be reached. */
-  async #reach<T>(deadline: number, act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  /** Tries again while the server cannot be reached; the first time, not where there is none. */
+  async #reach<T>(
+    deadline: number,
+    act: () => Promise<T>,
+    {
+      signal,
+      isFirst = false,
+    }: { readonly signal?: AbortSignal | undefined; readonly isFirst?: boolean } = {},
+  ): Promise<T> {
     for (let pause = MIN_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
       try {
         return await act();
@@ -322,7 +333,7 @@ export class PostgresStore implements LedgerStore {
             : outcomeOf(error) === 'unknown';
         signal?.throwIfAborted();
         if (this.#closed.signal.aborted) throw this.#closed.signal.reason;
-        if (!mayCome || isLate) throw error;
+        if (!mayCome || isLate || (isFirst && error instanceof AbsentError)) throw error;
       }
       const either =
         signal === undefined ? this.#closed.signal : AbortSignal.any([this.#closed.signal, signal]);
@@ -348,6 +359,14 @@ export class PostgresStore implements LedgerStore {
       if (this.#reader === opening) this.#reader = undefined;
     });
     return opening;
+  }
+
+  /** A standby knows of no locks. */
+  async #readingPrimary(): Promise<Session> {
+    const session = await this.#reading();
+    if (!session.isStandby) return session;
+    session.drop();
+    return this.#reading();
   }
 
   /** The session for writing, which has been asked what it keeps. */
@@ -431,7 +450,7 @@ export class PostgresStore implements LedgerStore {
       if (left <= 0) throw locked(this.name);
       return this.#begin(session, await this.#waitForLock(session, keys, left, signal));
     };
-    return this.#reach(deadline, act, signal);
+    return this.#reach(deadline, act, { signal });
   }
 
   async #waitForLock(
@@ -442,6 +461,14 @@ export class PostgresStore implements LedgerStore {
   ): Promise<Head> {
     const abort = (): void => void this.#leaveQueue(session);
     signal?.addEventListener('abort', abort);
+    let silent: SilentHolder | undefined;
+    const over = new AbortController();
+    const watching = endSilentHolders(
+      numberOf(this.#place.ledger),
+      () => this.#readingPrimary(),
+      (holder) => (silent = holder),
+      over.signal,
+    );
     try {
       const results = await session.run(
         `set statement_timeout = 0; set lock_timeout = ${waitMs}; select pg_advisory_lock(${keys}); ` +
@@ -455,9 +482,11 @@ export class PostgresStore implements LedgerStore {
     } catch (error) {
       if (signal?.aborted === true) session.drop();
       signal?.throwIfAborted();
-      if (codeOf(error) === '55P03') throw locked(this.name);
+      if (codeOf(error) === '55P03') throw locked(this.name, silent);
       throw error;
     } finally {
+      over.abort();
+      await watching;
       signal?.removeEventListener('abort', abort);
     }
   }
@@ -477,13 +506,14 @@ export class PostgresStore implements LedgerStore {
       session.drop();
       throw rolledBack(this.name, acknowledged.size);
     }
-    return { session, head };
+    return { session, head, endBeat: beat(session) };
   }
 
   async #release(turn: Turn): Promise<void> {
     if (this.#turn !== turn) return;
     this.#turn = undefined;
     const { session } = turn;
+    turn.endBeat();
     if (session.isLost) return;
     try {
       await session.run(`select pg_advisory_unlock(${lockKeys(numberOf(this.#place.ledger))})`, RELEASE_MS);
@@ -501,7 +531,7 @@ export class PostgresStore implements LedgerStore {
   }
 
   async #askWanted(): Promise<boolean> {
-    const session = await this.#reading();
+    const session = await this.#readingPrimary();
     const [space, number] = lockKeys(numberOf(this.#place.ledger)).split(', ').map(Number);
     const { rows } = await session.ask(
       `select exists (select from pg_locks where locktype = 'advisory' and classid = $1 and objid = $2 and not granted
@@ -614,8 +644,19 @@ async function* oneOf(segment: Segment): AsyncGenerator<Segment, void, void> {
   yield await Promise.resolve(segment);
 }
 
-function locked(name: string): NorthrootError {
-  return new NorthrootError('LEDGER_LOCKED', `another writer is appending to ${name}`, {
-    hint: 'wait until it has finished, or wait longer for it',
-  });
+function locked(name: string, silent?: SilentHolder): NorthrootError {
+  if (silent === undefined)
+    return new NorthrootError('LEDGER_LOCKED', `another writer is appending to ${name}`, {
+      hint: 'wait until it has finished, or wait longer for it',
+    });
+  const { pid, role } = silent;
+  const why = `this role may not end session ${pid} of ${printable(role, 64)}`;
+  return new NorthrootError(
+    'LEDGER_LOCKED',
+    `a writer that has gone silent holds the lock of ${name}, and ${why}`,
+    {
+      cause: new Error(why),
+      hint: `end its process, or select pg_terminate_backend(${pid}) as an administrator; writers of one role, or with pg_signal_backend, end such sessions themselves`,
+    },
+  );
 }

@@ -17,7 +17,7 @@ export interface PostgresPlace {
   readonly servers: readonly string[];
 }
 
-const URL_PARTS = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#@]*)(\/[^?#]*)?(\?[^#]*)?#(.*)$/s;
+const URL_PARTS = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#@]*)(\/[^?#]*)?(\?[^#]*)?#(.*)$/is;
 const LEDGER_NAME = /^[A-Za-z0-9._-]{1,128}$/;
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._%-]*)(?::\d{1,5})?$/;
 const MAX_URL = 4_096;

@@ -8,7 +8,14 @@ import type { Client, CustomTypesConfig, QueryResult } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import { malformed, outcomeOf, toStoreError, unreachable } from './postgres-error.js';
+import {
+  AbsentError,
+  malformed,
+  notConnected,
+  outcomeOf,
+  toStoreError,
+  unreachable,
+} from './postgres-error.js';
 import type { PostgresPlace } from './postgres-url.js';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -74,6 +81,7 @@ export class Session {
   readonly isStandby: boolean;
   readonly #client: Client;
   #queue: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
   #isLost = false;
   #warnings = 0;
   #received = 0;
@@ -119,10 +127,12 @@ export class Session {
         }
         if (kind === 'writer' || standby !== undefined) session.drop();
         else standby = session;
-        if (kind === 'writer') first ??= unreachable(name, 'it is a standby, and takes no records');
+        if (kind === 'writer' && (first === undefined || first instanceof AbsentError))
+          first = unreachable(name, 'it is a standby, and takes no records');
       } catch (error) {
         signal?.throwIfAborted();
-        first ??= error;
+        // A server that is there and does not take us says more than one that is not.
+        if (first === undefined || first instanceof AbsentError) first = error;
       }
     }
     if (standby !== undefined) return standby;
@@ -135,6 +145,11 @@ export class Session {
 
   get isLost(): boolean {
     return this.#isLost;
+  }
+
+  /** Whether nothing is asked now. */
+  get isIdle(): boolean {
+    return !this.#isLost && this.#waiting === 0;
   }
 
   /** Calls once when the connection is gone. Returns what takes the listener back. */
@@ -187,6 +202,7 @@ export class Session {
   }
 
   #next<T extends Answer | Answer[]>(limitMs: number | undefined, act: () => Promise<T>): Promise<T> {
+    this.#waiting += 1;
     const turn = this.#queue.then(async () => {
       if (this.#isLost) throw lost();
       const before = this.#warnings;
@@ -204,7 +220,8 @@ export class Session {
         stop();
       }
     });
-    this.#queue = turn.catch(() => undefined);
+    const end = (): void => void (this.#waiting -= 1);
+    this.#queue = turn.then(end, end);
     return turn;
   }
 }
@@ -251,6 +268,7 @@ async function connectTo(
   const ignore = (): void => undefined;
   client.on('error', ignore);
   const abort = (): void => void client.end().catch(ignore);
+  const begun = performance.now();
   signal?.addEventListener('abort', abort);
   try {
     await client.connect();
@@ -275,7 +293,7 @@ async function connectTo(
     void client.end().catch(ignore);
     signal?.throwIfAborted();
     throw outcomeOf(error) === 'unknown' && !(error instanceof NorthrootError)
-      ? unreachable(name, printable((error as Error).message || String((error as { code?: unknown }).code)))
+      ? notConnected(name, error, performance.now() - begun >= CONNECT_MS ? CONNECT_MS : undefined)
       : toStoreError(error, name);
   } finally {
     signal?.removeEventListener('abort', abort);

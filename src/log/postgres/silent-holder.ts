@@ -1,0 +1,76 @@
+/**
+ * A writer that stops while it holds the lock, such as a paused process, keeps its session and with it the lock: its machine still answers
+ * for it. Who waits looks whether the session that holds the lock has anything to do. A writer that is busy tells its server something once
+ * a second; one that has been silent for longer has its session ended, by whoever waits. That is safe at any moment: lines are appended
+ * only behind the expected end, and a writer that goes on without its session begins anew.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf } from './postgres-error.js';
+import { LOCK_SPACE } from './schema.js';
+import type { Session } from './session.js';
+
+/** How often the holder of a lock tells its server something, in milliseconds. */
+const BEAT_MS = 1_000;
+/** A holder that its server has waited for so long is gone. */
+const SILENT_MS = 3_000;
+/** One that does not take an answer may be far away. */
+const UNREAD_MS = 30_000;
+/** How often who waits looks. */
+const LOOK_MS = 500;
+/** The first time: most waits end before. */
+const FIRST_LOOK_MS = 250;
+
+/** The session that holds a ledger's lock, if its server waits for it. What the role may not see is null. */
+const SILENT = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
+where l.locktype = 'advisory' and l.classid = $1 and l.objid = $2 and l.objsubid = 2 and l.granted
+  and l.database = (select oid from pg_database where datname = current_database())
+  and a.application_name in ('northroot', current_setting('application_name'))
+  and a.state_change < clock_timestamp() - case when a.state = 'active' then interval '${UNREAD_MS} ms' else interval '${SILENT_MS} ms' end
+  and a.wait_event_type = 'Client'`;
+const FIND = `select l.pid, a.usename as role ${SILENT}`;
+const END = `select pg_terminate_backend(l.pid) as ended ${SILENT} and l.pid = $3`;
+
+/** A session that has gone silent, and that this role may not end. */
+export interface SilentHolder {
+  readonly pid: number;
+  readonly role: string;
+}
+
+/** Tells the server now and then that who holds the lock is there. Returns what stops it. */
+export function beat(session: Session): () => void {
+  const timer = setInterval(() => {
+    if (session.isIdle) session.ask('select 1', []).catch(() => undefined);
+  }, BEAT_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/**
+ * Ends silent holders of a ledger's lock until the signal aborts.
+ * @param number - The ledger's, the second key of its lock
+ * @param reading - A session of the server that has the lock
+ * @param onDenied - Told of one that this role may not end
+ */
+export async function endSilentHolders(
+  number: number,
+  reading: () => Promise<Session>,
+  onDenied: (holder: SilentHolder) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let pause = FIRST_LOOK_MS; !signal.aborted; pause = LOOK_MS) {
+    await sleep(pause, undefined, { signal, ref: false }).catch(() => undefined);
+    if (signal.aborted) return;
+    try {
+      const session = await reading();
+      for (const { pid, role } of (await session.ask(FIND, [LOCK_SPACE, number])).rows) {
+        if (typeof pid !== 'number' || typeof role !== 'string') continue;
+        await session.ask(END, [LOCK_SPACE, number, pid]).catch((error: unknown) => {
+          if (codeOf(error) === '42501') onDenied({ pid, role });
+        });
+      }
+    } catch {
+      // Whoever waits for the lock reports what is wrong with the server.
+    }
+  }
+}
