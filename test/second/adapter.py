@@ -1,5 +1,4 @@
 """The second verifier as an implementation of the class verifier of northroot-conformance: JSON lines in, JSON lines out."""
-
 import json
 import sys
 import traceback
@@ -68,11 +67,9 @@ def policy(given):
 
 class Windows(Rules):
     """A grant with one limit, which tells only whether it was exceeded."""
-
     def __init__(self, limit):
         self.rec, self.unit = None, window(limit['unit'])[0]
         self.rates, self.found = [(*window(limit['unit']), amount(limit['amount']), [])], []
-
     def find(self, code, *_, **__):
         self.found[-1] |= code == 'RATE_LIMIT_EXCEEDED'
 

@@ -1,5 +1,4 @@
 """Canonical JSON (format.md 1), and the first fault of a line's bytes (verification.md, step 1)."""
-
 import json
 import re
 from decimal import Decimal
@@ -93,13 +92,10 @@ def read(line):
 
 class Reader:
     """Looks for the fault of a line that is not canonical."""
-
     def __init__(self, line):
         self.b, self.i, self.faults = line, 0, {}
-
     def note(self, code, at, path):
         self.faults[code] = min(self.faults.get(code, (at, path)), (at, path), key=lambda one: one[0])
-
     def fault(self):
         cut = None
         try:
@@ -119,15 +115,12 @@ class Reader:
             if cut is not None:
                 self.faults = {'INVALID_UTF8': (cut, fault.args[2])}
         return next((code, self.faults[code][0], pointer(self.faults[code][1])) for code in ORDER if code in self.faults)
-
     def peek(self):
         return self.b[self.i:self.i + 1]
-
     def space(self, path):
         while self.peek() and self.peek() in b' \t\n\r':
             self.note('NOT_CANONICAL', self.i, path)
             self.i += 1
-
     def takes(self, chars, path):
         """-> which of some characters comes next."""
         self.space(path)
@@ -136,7 +129,6 @@ class Reader:
             raise Fault('NOT_JSON', self.i, path)
         self.i += 1
         return char
-
     def value(self, path, depth):
         self.space(path)
         char, start = self.peek(), self.i
@@ -159,7 +151,6 @@ class Reader:
                 _number(text.decode())
             except ValueError:
                 self.note('NUMBER_NOT_CANONICAL', start, path)
-
     def container(self, path, depth, is_object):
         names, last, end, index = set(), None, b'}' if is_object else b']', 0
         self.i += 1
@@ -183,7 +174,6 @@ class Reader:
             self.value(here, depth)
             index += 1
             is_open = self.takes(b',' + end, path) == b','
-
     def string(self, path, is_name):
         start, match = self.i, STRING.match(self.b, self.i)
         self.i = match.end() if match else start

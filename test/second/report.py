@@ -1,5 +1,4 @@
 """The report (verification.md 9)."""
-
 from keys import digest
 from shape import digest_text
 
@@ -101,7 +100,7 @@ def _grant(grant):
         parts = {'cap': one.cap, 'used': one.used, 'estimated': min(one.estimated, one.used), 'reserved': one.reserved,
                  'left': one.cap - one.used - one.reserved}
         out['meters'].append({'unit': unit, **{name: quantity(part) for name, part in parts.items() if name != 'estimated' or part > 0}})
-    caps = [{'unit': unit, 'amount': quantity(cap)} for unit, cap in grant.action_caps.items()]
+    caps = [{'unit': unit, 'amount': quantity(cap)} for unit, cap in grant.caps.items()]
     return {**out, 'action_caps': caps} if caps else out
 
 def not_checked(v):

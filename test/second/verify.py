@@ -1,12 +1,11 @@
 """An independent verifier of northroot ledgers, written from docs/spec and schemas alone. README.md says what it leaves out."""
-
 import json
 import re
 import time
 from canonical import canonical, once, pointer, read, utf16
 from keys import NAME, Key, Tree, b64url, digest, from_b64, from_b64url, key_id, keyid, pae, parse_note, sha
 from rules import Rules
-from shape import COMMON, KNOWN, check, check_event, check_record, digest_text, holds, instant, is_digest, timestamp
+from shape import COMMON, KNOWN, check, check_event, check_record, digest_text, holds, instant, timestamp
 
 VIOLATIONS = '''ALLOW_WITH_FAILED_CHECK HYGIENE_NOT_OK APPROVAL_REUSED PRINCIPAL_MISMATCH AUTHORIZATION_BEFORE_GRANT
 DELEGATION_EXCEEDED TOOL_NOT_ALLOWED GRANT_NOT_YET_VALID GRANT_EXPIRED ACTION_CAP_EXCEEDED RESERVATION_OVER_CAP GRANT_DENIED
@@ -26,107 +25,85 @@ class Refused(Exception):
     """What a verifier cannot begin with: status 2."""
 
 class Record:
-    def __init__(self, at, index):
-        self.where, self.index = at, index
-        self.seq = self.id = self.event = self.type = None
-        self.ok = self.is_bare = self.signed = self.denied = self.is_overdue = self.is_new = self.is_unbound = False
-        self.invalid = self.own_invalid = self.violation = False
-        self.counting, self.under, self.outcomes, self.attests = [], [], [], None
-
-    @property
-    def place(self):
-        return self.index if self.seq is None else self.seq
-
+    seq = id = event = type = attests = None
+    ok = is_bare = signed = denied = is_overdue = is_new = is_unbound = invalid = own_invalid = violation = False
+    def __init__(self, where, index):
+        self.where, self.index, self.place, self.counting, self.under, self.outcomes = where, index, index, [], [], []
     def counts(self):
         """Whether it is valid at its own place."""
         return not self.own_invalid and not self.is_overdue
-
     def verdict(self):
         return 'invalid' if self.invalid else 'violation' if self.violation else 'denied' if self.denied else 'ok'
 
 class Checkpoint:
     def __init__(self, note, rec, path=None, right=True):
-        self.note, self.rec, self.path, self.size, self.right = note, rec, path, note.size, right
-        self.seals = self.is_dated = False
+        self.note, self.rec, self.path, self.size, self.right, self.seals, self.is_dated = note, rec, path, note.size, right, False, False
         self.log_keys, self.pinned, self.names, self.by_policy, self.signed = {}, set(), set(), set(), {}
 
 class Trust:
     """A trust policy, and a witness policy."""
-
     def __init__(self, policy=None, witness=None):
-        self.keys, self.origins, self.require, self.is_given = [], None, {}, policy is not None
-        self.logs, self.witnesses, self.groups, self.quorum, self.names_log, self.unknown = {}, {}, {}, None, False, 0
+        self.keys, self.is_given, self.logs, self.witnesses, self.groups = [], policy is not None, {}, {}, {}
+        self.quorum, self.names_log, self.unknown, value = None, False, 0, {}
         if policy is not None:
-            self._read(policy)
-        for line in witness.decode().split('\n')[:-1] if witness is not None else ():
-            self._read_witness(line.split())
-        self.log_bytes = {key.bytes for key in self.keys if 'checkpoint' in key.roles} | {raw for _, _, raw in self.logs}
-
-    def _read(self, data):
-        try:
-            value = json.loads(data.decode(), object_pairs_hook=once)
-        except ValueError as error:
-            raise Refused(f'the policy is not JSON: {error}') from error
-        faults = [pointer(path) for path, _ in check('trust-policy.json', value)] or ['too large'] * (len(data) > 1 << 20)
-        for index, entry in enumerate(value['keys'] if not faults else ()):
-            key = Key(entry, pinned=True)
-            fault = key.fault() or ('keyid' if any(key.id == other.id for other in self.keys) else None)
-            if not fault and 'witness' in key.roles:
-                fault = 'public_key' if key.kind == 'p256' else None if key.name and NAME.fullmatch(key.name) else 'name'
-            faults += [f'/keys/{index}/{fault}'] * bool(fault)
+            try:
+                value = json.loads(policy.decode(), object_pairs_hook=once)
+            except ValueError as error:
+                raise Refused('the policy is not JSON') from error
+            if check('trust-policy.json', value) or len(policy) > 1 << 20:
+                raise Refused('the policy is malformed')
+        self.origins, self.require = value.get('origins'), value.get('require', {})
+        for key in [Key(entry, pinned=True) for entry in value.get('keys', ())]:
+            is_wrong = 'witness' in key.roles and (key.kind == 'p256' or not NAME.fullmatch(key.name or ''))
+            if key.fault() or is_wrong or any(key.id == other.id for other in self.keys):
+                raise Refused('the policy has a wrong key: ' + key.id)
             self.keys.append(key)
-        logs = [key for key in self.keys if 'checkpoint' in key.roles and key.kind != 'p256']
+        logs = [key for key in self.keys if 'checkpoint' in key.roles]
         names = {key.name for key in self.keys if 'witness' in key.roles and key not in logs}
-        self.origins, self.require = (value.get('origins'), value.get('require', {})) if not faults else (None, {})
-        for name, most in (('checkpoint_quorum', logs), ('witness_threshold', names)):
-            faults += ['/require/' + name] * (self.require.get(name, 0) > len(most))
-        if faults:
-            raise Refused('the policy is malformed: ' + faults[0])
-
-    def _read_witness(self, words):
-        kind = words[0] if words else '#'
+        if self.require.get('checkpoint_quorum', 0) > sum(key.kind != 'p256' for key in logs) \
+                or self.require.get('witness_threshold', 0) > len(names):
+            raise Refused('the policy cannot be met')
+        for line in witness.decode().split('\n')[:-1] if witness is not None else ():
+            self._read_witness(*[*line.split(), '', '', ''][:3], line.split()[3:])
+        self.log_bytes = {key.bytes for key in logs} | {raw for _, _, raw in self.logs}
+    def _read_witness(self, kind, first, second, rest):
         if kind in ('log', 'witness'):
-            name, hex_, text = words[1 if kind == 'log' else 2].split('+', 2)
+            self.names_log |= kind == 'log'
+            name, hex_, text = (first if kind == 'log' else second).split('+', 2)
             raw = from_b64(text)
             if raw[0] not in ((1, 6) if kind == 'log' else (4, 6)):
-                self.unknown += 1
-                self.names_log |= kind == 'log'
-                self.groups[words[1]] = (1, [])
+                self.unknown, self.groups[first] = self.unknown + 1, (1, [])
             elif key_id(name, raw[0], raw[1:]).hex() != hex_:
                 raise Refused('the witness policy has a wrong key')
-            elif kind == 'log':
-                self.names_log = True
-                self.logs[name, raw[0], raw[1:]] = 'log'
             else:
-                self.witnesses[name, raw[0], raw[1:]] = words[1]
+                (self.logs if kind == 'log' else self.witnesses)[name, raw[0], raw[1:]] = kind if kind == 'log' else first
         elif kind == 'group':
-            self.groups[words[1]] = {'any': 1, 'all': len(words) - 3}.get(words[2]) or int(words[2]), words[3:]
+            self.groups[first] = {'any': 1, 'all': len(rest)}.get(second) or int(second), rest
         elif kind == 'quorum':
-            self.quorum = words[1] if words[1] != 'none' else None
-
+            self.quorum = first if first != 'none' else None
     def meets_quorum(self, signed, name):
         need, members = self.groups.get(name, (0, ()))
         return sum(self.meets_quorum(signed, member) for member in members) >= need if name in self.groups else name in signed
 
 class Verifier(Rules):
-    def __init__(self, trust=None, held=(), parents=(), predecessor=None, now=None, trace=None):
-        self.trust, self.held, self.predecessor, self.now, self.trace, self.sums = trust or Trust(), held, predecessor, now, trace, {}
-        self.parents = {parent.ledger_id: parent for parent in parents}
-        self.findings, self.folds, self.ids, self.pending, self.types = [], {}, {}, {}, {}
+    def __init__(self, trust, held=(), parents=(), predecessor=None, now=None, trace=None):
+        self.trust, self.held, self.predecessor, self.now, self.trace, self.sums = trust, held, predecessor, now, trace, {}
+        self.findings, self.folds, self.ids, self.pending, self.types, self.points, self.by_event = [], {}, {}, {}, {}, [], {}
         self.count = self.bytes = self.expected = self.other = self.unknown_lines = self.point_count = 0
-        self.tree, self.prev, self.roots, self.recs = Tree(), sha(), [sha()], []
+        self.tree, self.prev, self.roots, self.recs, self.signers, self.relation = Tree(), sha(), [sha()], [], {}, 'other-ledger'
         self.layout = self.ledger_id = self.tip = self.origin = self.clock = self.last_seal = None
-        self.genesis, self.keys, self.is_at_end = {}, {key.id: key for key in self.trust.keys}, False
-        self.authority = any('authority' in key.roles for key in self.trust.keys)
-        self.points, self.by_event, self.signers, self.relation = [], {}, {}, 'other-ledger'
+        self.parents, self.keys = {parent.ledger_id: parent for parent in parents}, {key.id: key for key in trust.keys}
+        self.genesis, self.signing, self.is_at_end = {}, {}, False
+        self.authority = any('authority' in key.roles for key in trust.keys)
         self.signatures = {'valid': 0, 'invalid': 0, 'unverified': 0, 'missing': 0}
         self.begin_rules()
 
     def find(self, code, rec, place=None, cause=None, cls=None, at=(), related=None):
-        """Tells of a finding, at a record, at a location, or (None) at the end."""
+        """Tells of a finding at a record, at a location, or (None) at the end. A place is a pointer, or begins in the event."""
         cls, is_record = cls or CLASSES.get(code, 'invalid'), isinstance(rec, Record)
         severity = 'error' if cls != 'none' else 'info' if code in INFOS else 'warning'
         where = [*((rec.where if is_record else rec or self.end)[:4 - len(at)]), *at]
+        place = '/event/' + place if place and place[0] != '/' else place
         if is_record:
             rec.invalid |= cls == 'invalid'
             rec.own_invalid |= cls == 'invalid' and not self.is_at_end
@@ -140,15 +117,12 @@ class Verifier(Rules):
         at = dict(zip(('file', 'line', 'byte_offset', 'byte_length'), where))
         finding = {'code': code, 'severity': severity, 'class': cls, 'at': at if place is None else {**at, 'pointer': place},
                    'seq': rec.seq if is_record else None, 'event_id': rec.id if is_record else None}
-        if is_record and rec.event is not None and not self.is_at_end:
-            finding.update(about(rec.event))
+        finding.update(about(rec.event) if is_record and rec.event is not None and not self.is_at_end else {})
         if related is not None:
             finding['related'] = [{'file': related.where[0], 'line': related.where[1], 'seq': related.seq, 'event_id': related.id}]
         self.findings.append(finding)
         if folds and len(self.folds) < 4096:
             self.folds[code, severity, cause] = finding
-
-    # Lines
 
     def run(self, name, files):
         self.path, self.end = name, [name, 1, 0, 0]
@@ -162,13 +136,13 @@ class Verifier(Rules):
                     self.line(self.rec, line, first if number == 1 else None)
             self.end = [file, len(lines), offset, 0]
             if lines[-1]:
-                self.find('LINE_TORN', Record([*self.end[:3], len(lines[-1])], None))
+                self.find('LINE_TORN', [*self.end[:3], len(lines[-1])])
         self.finish()
         return self
 
     def line(self, rec, line, first):
-        self.recs.append(rec)
         clock = self.clock
+        self.recs.append(rec)
         if not self.tell(len(line) > 65535, 'LINE_TOO_LONG'):
             self.judge(rec, line, first)
         self.tell(rec.is_overdue, 'CHECKPOINT_MISSING', cause=str(self.last_seal and self.last_seal.rec.id))
@@ -179,45 +153,42 @@ class Verifier(Rules):
         self.expected = (self.expected if rec.seq is None else rec.seq) + 1
         if self.trace is not None:
             self.trace.append(self.step(rec, clock))
-        if rec.event is not None and isinstance(rec.type, str):
+        if isinstance(rec.type, str):
             self.types[rec.type] = self.types.get(rec.type, 0) + 1
         if rec.id is not None:
             self.tip = rec.id
             self.ids.setdefault(rec.id, rec)
+            code = 'AUTH_AFTER_EXECUTION' if rec.type == 'authorization' else 'AUTH_NOT_AN_AUTHORIZATION'
             for waiting in self.pending.pop(rec.id, ()):
-                code = 'AUTH_AFTER_EXECUTION' if rec.type == 'authorization' else 'AUTH_NOT_AN_AUTHORIZATION'
-                self.find(code, waiting, '/event/auth_event_id', 'late ' + rec.id)
-
+                self.find(code, waiting, 'auth_event_id', 'late ' + rec.id)
     def step(self, rec, clock):
         """What holds after a record, as the conformance protocol has it."""
         changed = []
         for grant, unit, one in [(grant, *one) for grant in self.grants.values() for one in grant.accounts.items()]:
             sums = {'used': str(one.used), 'reserved': str(one.reserved), 'estimated': str(min(one.estimated, one.used))}
-            if self.sums.get((grant, unit)) != sums:
-                self.sums[grant, unit] = sums
-                changed.append({'grant': grant.id, 'unit': unit, **sums})
+            changed += [{'grant': grant.id, 'unit': unit, **sums}] if self.sums.get((grant, unit)) != sums else []
+            self.sums[grant, unit] = sums
+        used = [one.rec.id for one in self.approvals.values() if rec.id and one.used_by == rec.id]
         return {'seq': rec.index, 'clock': None if clock is None else timestamp(clock), 'verdict': rec.verdict(), 'accounts': changed,
-                'signatures': rec.outcomes, 'root': digest(self.roots[-1]), 'approvals': [
-                    one.rec.id for one in self.approvals.values() if rec.id and one.used_by == rec.id]}
+                'signatures': rec.outcomes, 'root': digest(self.roots[-1]), 'approvals': used}
 
     def judge(self, rec, line, first):
         """Steps 1 to 12."""
         value, fault = read(line)
         if fault:
             self.find(fault[0], rec, fault[2], at=(rec.where[2] + fault[1], int(fault[1] < len(line))))
-            return
-        if self.tell(not isinstance(value, dict), 'SCHEMA', ''):
+        if fault or self.tell(not isinstance(value, dict), 'SCHEMA', ''):
             return
         self.layout = self.layout or ('bare' if 'event_type' in value and 'event' not in value else 'records')
         rec.is_bare = self.layout == 'bare'
         event, faults = (value, []) if rec.is_bare else (value.get('event'), check_record(value))
         if isinstance(event, dict):
             wrong = check_event(event, ('event',))
-            rec.ok, faults = not wrong, faults + wrong
-            rec.event, rec.type, rec.id = event, event.get('event_type'), digest_text(event.get('event_id'))
+            rec.ok, faults, rec.event, rec.type = not wrong, faults + wrong, event, event.get('event_type')
+            rec.id = digest_text(event.get('event_id'))
             rec.is_new = rec.id not in self.ids
         if not rec.is_bare and holds(COMMON + 'safe_integer', value.get('seq')):
-            rec.seq = value['seq']
+            rec.seq = rec.place = value['seq']
         for path, code in faults:
             self.find(code, rec, pointer(path))
         if rec.event is not None:
@@ -232,114 +203,93 @@ class Verifier(Rules):
             self.apply_rules(rec, event)
             if rec.type == 'checkpoint' and not rec.own_invalid:
                 self.settle_slices(event['note'])
-
     def identity(self, rec, event):
-        payload = canonical({name: event[name] for name in event if name not in ('event_id', 'payload_digest')})
+        payload, tell = canonical({name: event[name] for name in event if name not in ('event_id', 'payload_digest')}), self.tell
         stated, named = event.get('payload_digest'), digest_text(event.get('ledger_id'))
-        self.tell(is_digest(stated) and stated['b64'] != b64url(sha(payload)), 'PAYLOAD_DIGEST_MISMATCH', '/event/payload_digest')
-        self.tell(rec.id and rec.id != digest(sha(b'northroot:event:v1\0', payload)), 'EVENT_ID_MISMATCH', '/event/event_id')
-        if rec.is_bare:
-            self.ledger_id = self.ledger_id or named
-        elif rec.index == 0:
-            self.ledger_id = rec.id
-            return
-        rec.is_unbound = bool(self.tell(named and self.ledger_id and named != self.ledger_id, 'LEDGER_MISMATCH', '/event/ledger_id', named))
-        is_key, is_required = rec.type == 'key', self.genesis.get('signing', {}).get('binding') == 'required' and rec.type != 'genesis'
-        if self.tell(not rec.is_bare and 'ledger_id' not in event and (is_key or is_required), 'LEDGER_UNBOUND', '/event/ledger_id',
-                     'key' if is_key else ''):
-            rec.is_unbound = True
-
+        tell(digest_text(stated) not in (None, digest(sha(payload))), 'PAYLOAD_DIGEST_MISMATCH', 'payload_digest')
+        tell(rec.id and rec.id != digest(sha(b'northroot:event:v1\0', payload)), 'EVENT_ID_MISMATCH', 'event_id')
+        if rec.is_bare or rec.index == 0:
+            self.ledger_id = self.ledger_id or (named if rec.is_bare else rec.id)
+        if rec.is_bare or rec.index:
+            is_key, is_required = rec.type == 'key', self.signing.get('binding') == 'required' and rec.type != 'genesis'
+            rec.is_unbound = tell(named and self.ledger_id and named != self.ledger_id, 'LEDGER_MISMATCH', 'ledger_id', named)
+            is_missing = not rec.is_bare and 'ledger_id' not in event and (is_key or is_required)
+            rec.is_unbound |= tell(is_missing, 'LEDGER_UNBOUND', 'ledger_id', 'key' if is_key else '')
     def chain(self, rec, value, first):
-        if isinstance(rec.type, str):
-            self.tell(rec.index == 0 and rec.type != 'genesis', 'GENESIS_MISSING', '/event/event_type')
-            self.tell(rec.index > 0 and rec.type == 'genesis', 'GENESIS_MISPLACED', '/event/event_type')
-        prev = value.get('prev')
-        self.tell(is_digest(prev) and prev['b64'] != b64url(self.prev), 'PREV_MISMATCH', '/prev')
+        is_genesis = rec.type == 'genesis'
+        self.tell(isinstance(rec.type, str) and rec.index == 0 and not is_genesis, 'GENESIS_MISSING', 'event_type')
+        self.tell(rec.index > 0 and is_genesis, 'GENESIS_MISPLACED', 'event_type')
+        self.tell(digest_text(value.get('prev')) not in (None, digest(self.prev)), 'PREV_MISMATCH', '/prev')
         is_gap = rec.seq not in (self.expected, self.other) or first is not None and rec.seq != first
         self.tell(rec.seq is not None and is_gap, 'SEQ_GAP', '/seq')
-
     def judge_event(self, rec, value, event):
         """Steps 6 to 10."""
         if rec.index == 0:
             self.first(rec, event)
         is_named = holds(COMMON + 'event_type', rec.type) and rec.type not in KNOWN and not rec.type.startswith('x.')
-        self.tell(is_named, 'EVENT_TYPE_UNKNOWN', '/event/event_type', rec.type)
-        self.tell(rec.ok and 'prev_event_id' in event and digest_text(event['prev_event_id']) not in self.ids, 'PREV_EVENT_NOT_FOUND',
-                  '/event/prev_event_id')
-        self.tell(not rec.is_new, 'EVENT_DUPLICATE', '/event/event_id')
+        self.tell(is_named, 'EVENT_TYPE_UNKNOWN', 'event_type', rec.type)
+        is_lost = rec.ok and 'prev_event_id' in event and digest_text(event['prev_event_id']) not in self.ids
+        self.tell(is_lost, 'PREV_EVENT_NOT_FOUND', 'prev_event_id')
+        self.tell(not rec.is_new, 'EVENT_DUPLICATE', 'event_id')
         self.sign(rec, value, event)
         self.point_count += rec.type == 'checkpoint'
         if rec.ok and rec.is_new and not rec.is_bare and rec.type in ('checkpoint', 'attestation', 'key'):
             getattr(self, 'step_' + rec.type)(rec, event)
-
     def first(self, rec, event):
         origins = self.trust.origins
         self.tell(rec.is_bare and origins is not None, 'ORIGIN_MISMATCH', '')
-        if rec.is_bare or not rec.ok or rec.type != 'genesis':
-            return
-        self.genesis, self.origin, self.clock, seen = event, event['origin'], instant(event['occurred_at']), set()
-        self.tell(origins is not None and self.origin not in origins, 'ORIGIN_MISMATCH', '/event/origin')
-        for index, entry in enumerate(event['keys']):
-            key = Key(entry)
-            fault = key.fault() or ('keyid' if key.id in seen else None)
-            if not self.tell(fault, 'SCHEMA', f'/event/keys/{index}/{fault}'):
-                seen.add(key.id)
-                if not self.trust.is_given:
-                    self.know(key)
-
-    def know(self, key):
-        self.keys[key.id] = key
-        self.authority |= 'authority' in key.roles
-
-    # Signatures
+        if not rec.is_bare and rec.ok and rec.type == 'genesis':
+            self.genesis, self.signing, self.origin, self.clock = event, event['signing'], event['origin'], self.moment(rec)
+            self.tell(origins is not None and self.origin not in origins, 'ORIGIN_MISMATCH', 'origin')
+            seen = set()
+            for index, key in enumerate(map(Key, event['keys'])):
+                fault = key.fault() or ('keyid' if key.id in seen else None)
+                if not self.tell(fault, 'SCHEMA', f'keys/{index}/{fault}'):
+                    seen.add(key.id)
+                    self.know(key, not self.trust.is_given)
+    def know(self, key, is_so=True):
+        if is_so:
+            self.keys[key.id] = key
+            self.authority |= 'authority' in key.roles
 
     def sign(self, rec, value, event):
         demanded, given = self.trust.require.get('event_signatures'), value.get('signatures')
-        if rec.is_bare:
-            self.signatures['missing'] += bool(self.tell(demanded == 'required', 'SIGNATURE_MISSING', '', ''))
-            return
         is_authority = rec.ok and needs_authority(event)
-        is_required = rec.type == 'key' or self.authority and is_authority or (
-            demanded or self.genesis.get('signing', {}).get('events')) == 'required'
-        if not isinstance(given, list) or len(given) > 16 or not all(isinstance(one, dict) and isinstance(one.get('keyid'), str)
-                                                                     and isinstance(one.get('sig'), str) for one in given):
+        is_required = rec.type == 'key' or self.authority and is_authority or (demanded or self.signing.get('events')) == 'required'
+        if rec.is_bare:
+            self.signatures['missing'] += self.tell(demanded == 'required', 'SIGNATURE_MISSING', '', '')
+        if rec.is_bare or not isinstance(given, list) or len(given) > 16 or not all(
+                isinstance(one, dict) and isinstance(one.get('keyid'), str) and isinstance(one.get('sig'), str) for one in given):
             return
         self.needs_authority |= is_authority and not self.authority
         self.signatures['missing'] += not given
         self.tell(is_required and not given, 'SIGNATURE_MISSING', '/signatures')
         message, seen, results, valid = pae(canonical(event)), set(), [], {}
-        for index, one in enumerate(given):
-            id_, place, outcome = one['keyid'], f'/signatures/{index}', 'copy'
-            key, fault = self.keys.get(id_), None
-            if (id_, one['sig']) not in seen:
-                outcome = 'unverified' if key is None else 'valid'
-                if key and self.tell(not key.signs(message, one['sig']), 'SIGNATURE_INVALID', place):
-                    outcome = 'invalid'
-                else:
-                    fault = 'KEY_UNKNOWN' if key is None else self.entitlement(rec, event, key) if rec.ok else None
-                    results += [(fault, place, None if key else id_)] if fault else []
-                    outcome = 'invalid' if key and fault else outcome
+        for index, (id_, text) in enumerate((one['keyid'], one['sig']) for one in given):
+            key, fault, place, outcome = self.keys.get(id_), None, f'/signatures/{index}', 'copy'
+            if (id_, text) not in seen:
+                is_wrong = self.tell(key and not key.signs(message, text), 'SIGNATURE_INVALID', place)
+                fault = None if is_wrong else 'KEY_UNKNOWN' if not key else self.entitlement(rec, event, key) if rec.ok else None
+                results += [(fault, place, None if key else id_)] if fault else []
+                outcome = 'unverified' if key is None else 'invalid' if is_wrong or fault else 'valid'
                 self.signatures[outcome] += 1
-            if outcome == 'valid':
-                valid[key.id], rec.signed = key, True
-            seen.add((id_, one['sig']))
+                valid.update({id_: key} if outcome == 'valid' else {})
+            seen.add((id_, text))
             rec.outcomes.append({'keyid': id_, 'outcome': outcome})
-        rec.counting = list(valid.values()) if rec.ok else []
+        rec.signed, rec.counting = bool(valid), list(valid.values()) if rec.ok else []
         for id_ in valid:
             self.signers[id_] = self.signers.get(id_, 0) + 1
         for code, place, cause in results:
             is_warning = rec.signed or code == 'KEY_UNKNOWN' and not is_required or code == 'KEY_NOT_FOR_ROLE' and any(
                 other in ('KEY_NOT_FOR_PRINCIPAL', 'KEY_NOT_VALID_HERE') for other, _, _ in results)
             self.find(code, rec, place, cause, 'none' if is_warning else 'invalid')
-
     def entitlement(self, rec, event, key):
-        rows = self.rows(event)
-        if key.webauthn and rec.type != 'approval' or not any(role in key.roles for role, _ in rows):
+        people = [people for role, people in self.rows(event) if role in key.roles]
+        if key.webauthn and rec.type != 'approval' or not people:
             return 'KEY_NOT_FOR_ROLE'
-        if not any(role in key.roles and all(map(key.covers, people)) for role, people in rows):
+        if not any(all(map(key.covers, some)) for some in people):
             return 'KEY_NOT_FOR_PRINCIPAL'
         return None if key.revoked is None and key.is_valid_at(self.moment(rec)) else 'KEY_NOT_VALID_HERE'
-
     def rows(self, event):
         """-> which roles may sign this, each with the principals that the key must cover."""
         kind, who = event['event_type'], event['principal_id']
@@ -351,7 +301,7 @@ class Verifier(Rules):
         either, both = [('authority', [who]), ('event', [who])], [('authority', [who, grant.principal if grant else who])]
         if not self.authority:
             return either[1:] + parents
-        if kind == 'authorization' and is_allow:
+        if is_allow:
             return both + parents if is_grant else either if 'grant_event_id' in part else either[:1]
         if kind == 'revocation' and grant:
             period, owners = grant.withdrawn(), [above.principal for above in grant.chain]
@@ -359,65 +309,40 @@ class Verifier(Rules):
             return both + either * may
         return both if needs_authority(event) and kind != 'approval' else either
 
-    # Step 10
-
     def step_key(self, rec, event):
-        entry = event['key']
-        old = self.keys.get(entry['keyid'])
-        if not rec.signed or rec.is_unbound:
-            return
-        if event['action'] == 'revoke':
-            self.tell(old is None, 'KEY_UNKNOWN', '/event/key/keyid', cls='none')
+        old, is_add = self.keys.get(event['key']['keyid']), event['action'] == 'add'
+        if rec.signed and not rec.is_unbound and not is_add:
+            self.tell(not old, 'KEY_UNKNOWN', 'key/keyid', cls='none')
             if old and old.revoked is None:
                 old.revoked, old.revoked_seq = rec.index, rec.seq
-        elif not old or not old.pinned:
-            key = Key(entry, rec.counting)
+        elif rec.signed and not rec.is_unbound and not (old and old.pinned):
+            key = Key(event['key'], rec.counting)
             fault = key.fault()
-            if not self.tell(fault or old, 'SCHEMA', '/event/key/' + (fault or 'keyid')):
-                self.know(key)
-
+            self.know(key, not self.tell(fault or old, 'SCHEMA', 'key/' + (fault or 'keyid')))
     def step_checkpoint(self, rec, event):
-        note, root, tip = parse_note(event['note']), event['root'], digest_text(event['chain_tip_event_id'])
-        off, is_ours = event['tree_size'] - self.count, note and self.origin in (None, note.origin)
-        wrong = self.tell(off, 'CHECKPOINT_SIZE_MISMATCH', '/event/tree_size', str(off))
-        wrong = self.tell(not off and root['b64'] != b64url(self.roots[-1]), 'CHECKPOINT_ROOT_MISMATCH', '/event/root', '') or wrong
-        wrong = self.tell(not off and tip != self.tip, 'CHECKPOINT_ROOT_MISMATCH', '/event/chain_tip_event_id') or wrong
-        self.by_event[rec.id] = None
-        if self.tell(note is None, 'CHECKPOINT_NOTE_MALFORMED', '/event/note'):
-            return
-        wrong = self.tell(not is_ours, 'ORIGIN_MISMATCH', '/event/note') or wrong
-        wrong = self.tell(note.size != event['tree_size'], 'CHECKPOINT_SIZE_MISMATCH', '/event/note') or wrong
-        wrong = self.tell(note.root != from_b64url(root['b64']), 'CHECKPOINT_ROOT_MISMATCH', '/event/note') or wrong
-        point = self.by_event[rec.id] = Checkpoint(note, rec, right=not wrong)
-        self.points.append(point)
-        if is_ours:
-            self.note_signatures(rec, point, note, self.moment(rec), 'checkpoint')
-        self.seal(point)
-
+        note, root, tip, tell = parse_note(event['note']), event['root']['b64'], digest_text(event['chain_tip_event_id']), self.tell
+        off, self.by_event[rec.id] = event['tree_size'] - self.count, None
+        wrong = tell(off, 'CHECKPOINT_SIZE_MISMATCH', 'tree_size', str(off))
+        wrong |= tell(not off and root != b64url(self.roots[-1]), 'CHECKPOINT_ROOT_MISMATCH', 'root', '')
+        wrong |= tell(not off and tip != self.tip, 'CHECKPOINT_ROOT_MISMATCH', 'chain_tip_event_id')
+        if not tell(note is None, 'CHECKPOINT_NOTE_MALFORMED', 'note'):
+            wrong |= tell(self.origin not in (None, note.origin), 'ORIGIN_MISMATCH', 'note')
+            wrong |= tell(note.size != event['tree_size'], 'CHECKPOINT_SIZE_MISMATCH', 'note')
+            wrong |= tell(b64url(note.root) != root, 'CHECKPOINT_ROOT_MISMATCH', 'note')
+            point = self.by_event[rec.id] = Checkpoint(note, rec, right=not wrong)
+            self.points.append(point)
+            self.note_signatures(rec, point, note, 'checkpoint')
     def step_attestation(self, rec, event):
         named, note = digest_text(event['checkpoint_event_id']), parse_note(event['note'])
         point = self.by_event.get(named)
-        self.tell(named not in self.by_event, 'CHECKPOINT_MISSING', '/event/checkpoint_event_id')
-        if self.tell(note is None or point and note.text != point.note.text, 'CHECKPOINT_NOTE_MALFORMED', '/event/note'):
-            return
-        rec.attests = point = point or Checkpoint(note, rec, right=False)
-        if self.origin in (None, note.origin):
-            self.note_signatures(rec, point, note, self.moment(rec), 'attestation')
-        self.seal(point)
-
+        self.tell(named not in self.by_event, 'CHECKPOINT_MISSING', 'checkpoint_event_id')
+        if not self.tell(note is None or point and note.text != point.note.text, 'CHECKPOINT_NOTE_MALFORMED', 'note'):
+            rec.attests = point or Checkpoint(note, rec, right=False)
+            self.note_signatures(rec, rec.attests, note, 'attestation')
     def moment(self, rec):
         """The instant at which a record is judged."""
         at = instant(rec.event['occurred_at'])
         return at if self.clock is None else max(at, self.clock)
-
-    def seal(self, point):
-        if point.seals or not point.right or not point.log_keys:
-            return
-        point.seals = True
-        if point.rec and (self.last_seal is None or point.rec.index > self.last_seal.rec.index):
-            self.last_seal = point
-        if point.rec and any('checkpoint' in key.roles for key in point.rec.counting):
-            point.is_dated, self.clock = True, self.moment(point.rec)
 
     def candidates(self, origin, name, id_):
         """-> the keys that a line belongs to: (side, type, kind, raw, key of the ledger or None)."""
@@ -434,97 +359,91 @@ class Verifier(Rules):
             out += [(side, type_, 'ml-dsa-44' if type_ == 6 else 'ed25519', raw, None) for entry, type_, raw in entries
                     if entry == name and (side, raw) not in known]
         return [one for one in out if key_id(name, one[1], one[3]) == id_]
-
-    def note_signatures(self, rec, point, note, at, mode):
-        """Judges the lines of a note. mode: checkpoint, attestation or held."""
+    def note_signatures(self, rec, point, note, mode):
+        """Judges the lines of a note, unless it is another log's; then seals what it may. mode: checkpoint, attestation or held."""
         trust, first, later, log_counts, is_held = self.trust, {}, {}, False, mode == 'held'
+        at, is_ours = None if is_held else self.moment(rec), is_held or self.origin in (None, note.origin)
         revoked = {key.bytes for key in self.keys.values() if key.revoked is not None and (not is_held or key.revoked < note.size)}
-        for name, id_, signature in dict.fromkeys(note.lines):
+        for name, id_, signature in dict.fromkeys(note.lines if is_ours else ()):
             found = self.candidates(note.origin, name, id_)
             self.unknown_lines += not found and not is_held
             checked = [(one, *note.holds(one[2], one[3], name, signature, one[1])) for one in found]
             right = [(*one, time) for one, is_right, time in checked if is_right]
-            if found and not right:
-                first['CHECKPOINT_SIGNATURE_INVALID', found[0][0], found[0][3]] = True
+            first.update({('CHECKPOINT_SIGNATURE_INVALID', *found[0][::3]): True} if found and not right else {})
             for side, type_, kind, raw, key, time in right:
-                is_log = side == 'log'
+                is_log, is_timely = side == 'log', is_held or key and key.is_valid_at(at)
                 by_policy = (trust.logs if is_log else trust.witnesses).get((name, type_, raw))
-                is_timely = is_held or key and key.is_valid_at(at)
+                is_sealing = is_log and key and 'checkpoint' in key.roles
                 faults = {'KEY_NOT_VALID_HERE': raw in revoked or not (key is None or by_policy or is_timely),
-                          'KEY_NOT_FOR_ROLE': is_log and not by_policy and 'checkpoint' not in key.roles}
+                          'KEY_NOT_FOR_ROLE': is_log and not by_policy and not is_sealing}
                 later.update({(code, side, raw): True for code in faults if faults[code]})
-                if any(faults.values()):
+                if any(faults.values()) or not is_log and (not time or raw in trust.log_bytes):
                     continue
-                if is_log:
-                    log_counts = True
-                    if key and 'checkpoint' in key.roles and is_timely:
-                        point.log_keys[key.id], point.signed[key.id, name, side] = key, False
-                        point.pinned |= {key.id} if key.pinned else set()
-                elif time and raw not in trust.log_bytes:
+                log_counts |= is_log
+                point.by_policy |= {by_policy} if by_policy else set()
+                if is_sealing and is_timely:
+                    point.log_keys[key.id], point.signed[key.id, name, side] = key, False
+                    point.pinned |= {key.id} if key.pinned else set()
+                elif not is_log:
                     point.names |= {name} if key and key.pinned else set()
                     point.signed[keyid(kind, raw), name, side] = not by_policy and not key.pinned
-                if by_policy and (is_log or time and raw not in trust.log_bytes):
-                    point.by_policy.add(by_policy)
-        place, where = (None, [point.path, 1, 0, 0]) if is_held else ('/event/note', rec)
         for code, _, _ in {**first, **later}:
             is_warning = mode == 'attestation' or code != 'CHECKPOINT_SIGNATURE_INVALID' and log_counts
-            self.find(code, where, place, cls='none' if is_warning else 'invalid')
-        if mode == 'checkpoint' and not log_counts and not first and not later:
+            self.find(code, rec or [point.path, 1, 0, 0], None if is_held else 'note', cls='none' if is_warning else 'invalid')
+        if mode == 'checkpoint' and is_ours and not (log_counts or first or later):
             ids = [id_.hex() for name, id_, _ in note.lines if name == note.origin]
             cause = f'note {note.origin}+{ids[0]}' if ids else f'note none named {note.origin}'
-            self.find('KEY_UNKNOWN', rec, place, cause, 'invalid' if self.requires_checkpoints() else 'none')
+            self.find('KEY_UNKNOWN', rec, 'note', cause, 'invalid' if self.requires_checkpoints() else 'none')
+        if point.right and point.log_keys and not point.seals:
+            point.seals, own = True, point.rec
+            if own and (self.last_seal is None or own.index > self.last_seal.rec.index):
+                self.last_seal = point
+            if own and any('checkpoint' in key.roles for key in own.counting):
+                point.is_dated, self.clock = True, self.moment(own)
 
     def requires_checkpoints(self):
         """-> None, or how many records there must be before one is missed."""
-        require = self.trust.require
-        if require.keys() & {'checkpoint_quorum', 'witness_threshold', 'checkpoint_max_age_seconds'} or self.trust.names_log \
-                or self.trust.quorum or require.get('checkpoints') == 'required':
+        require, demands = self.trust.require, {'checkpoint_quorum', 'witness_threshold', 'checkpoint_max_age_seconds'}
+        if require.keys() & demands or self.trust.names_log or self.trust.quorum or require.get('checkpoints') == 'required':
             return 1
-        return 2 if 'checkpoints' not in require and self.genesis.get('signing', {}).get('checkpoints') == 'required' else None
-
+        return 2 if 'checkpoints' not in require and self.signing.get('checkpoints') == 'required' else None
     def enough_logs(self, point):
-        return len(point.pinned) >= self.trust.require.get('checkpoint_quorum', 0) and (
-            not self.trust.names_log or 'log' in point.by_policy)
-
+        has_log = not self.trust.names_log or 'log' in point.by_policy
+        return has_log and len(point.pinned) >= self.trust.require.get('checkpoint_quorum', 0)
     def meets(self, point):
-        return point.seals and point.size > 0 and self.enough_logs(point) \
-            and len(point.names) >= self.trust.require.get('witness_threshold', 0) \
-            and (self.trust.quorum is None or self.trust.meets_quorum(point.by_policy, self.trust.quorum))
-
-    # The end
+        has_names = len(point.names) >= self.trust.require.get('witness_threshold', 0)
+        has_quorum = self.trust.quorum is None or self.trust.meets_quorum(point.by_policy, self.trust.quorum)
+        return point.seals and point.size > 0 and self.enough_logs(point) and has_names and has_quorum
 
     def finish(self):
         self.is_at_end = True
         for rec, text in sorted(((rec, text) for text, recs in self.pending.items() for rec in recs), key=lambda pair: pair[0].index):
-            self.find('AUTH_NOT_FOUND', rec, '/event/auth_event_id', 'late ' + text)
+            self.find('AUTH_NOT_FOUND', rec, 'auth_event_id', 'late ' + text)
         # What is held counts for what follows, though its findings come later.
         found, self.findings = self.findings, []
         for path, note in self.held:
             self.hold(path, note)
-        held, self.findings = self.findings, found
-        cover = self.covers()[1]
+        held, self.findings, cover = self.findings, found, self.covers()[1]
         for rec in self.needing_cover():
-            signers = 'signers ' + ' '.join(sorted(key.id for key in rec.counting))
             if rec.index >= cover and not rec.invalid:
+                signers = 'signers ' + ' '.join(sorted(key.id for key in rec.counting))
                 self.find('KEY_NOT_VALID_HERE', rec, '/signatures/0', signers)
         self.demands()
         self.findings += held
-        self.succeeds()
+        if self.predecessor:
+            self.succeeds(self.genesis.get('continues'), self.predecessor)
         self.end_slices()
         self.findings.sort(key=lambda one: ORDER.index(one['severity' if one['class'] == 'none' else 'class']))
-
     def hold(self, path, note):
-        point, is_ours = Checkpoint(note, None, path), self.origin in (None, note.origin)
-        self.note_signatures(None, point, note, None, 'held')
-        point.relation = 'other-origin' if not is_ours else 'truncated' if note.size > self.count else \
-            'forked' if self.roots[note.size] != note.root else 'extends'
-        point.right = point.relation == 'extends' and note.size > 0
-        if point.relation != 'extends':
-            code = 'ORIGIN_MISMATCH' if not is_ours else point.relation.upper()
-            self.find(code, None if is_ours else [path, 1, 0, 0])
-        self.seal(point)
+        is_ours, is_there = self.origin in (None, note.origin), note.size <= self.count
+        relation = 'other-origin' if not is_ours else 'truncated' if not is_there else \
+            'extends' if self.roots[note.size] == note.root else 'forked'
+        point = Checkpoint(note, None, path, relation == 'extends' and note.size > 0)
+        point.relation = relation
+        self.note_signatures(None, point, note, 'held')
+        if relation != 'extends':
+            self.find(relation.upper() if is_ours else 'ORIGIN_MISMATCH', None if is_ours else [path, 1, 0, 0])
         self.points.append(point)
-
     def covers(self):
         """-> how many records are covered by sealing checkpoints of keys that are not revoked, and by any."""
         tainted, size = {key.id for key in self.keys.values() if key.revoked is not None}, -1
@@ -534,52 +453,45 @@ class Verifier(Rules):
         seals = [point for point in self.points if point.seals]
         clean = [point.size for point in seals if set(point.log_keys) - tainted]
         return max(clean, default=0), max((point.size for point in seals), default=0)
-
     def counted(self):
         """The records whose signatures need cover where their keys are revoked."""
         sealing = {point.rec for point in self.points if point.seals}
         return [rec for rec in self.recs if rec.counting and rec not in sealing and not rec.own_invalid
                 and not (rec.type == 'key' and rec.event['action'] == 'revoke')]
-
     def needing_cover(self):
         return [rec for rec in self.counted() if all(key.revoked is not None for key in rec.counting)]
 
     def demands(self):
-        require, end = self.trust.require, len(self.recs)
-        order = sorted((point for point in self.points if point.seals), key=lambda point: (point.size, point.rec is None))
+        require, order = self.trust.require, sorted(
+            (point for point in self.points if point.seals), key=lambda point: (point.size, point.rec is None))
         last, meeting, least = order[-1] if order else None, [point for point in order if self.meets(point)], self.requires_checkpoints()
         if least and self.count >= least and not (last and self.meets(last)):
             code = 'CHECKPOINT_MISSING' if last is None or not self.enough_logs(last) else 'WITNESS_QUORUM'
             self.find(code, last and last.rec, cls='none' if meeting else 'invalid')
         age, own = require.get('checkpoint_max_age_seconds'), [point for point in meeting if point.rec][-1:]
-        if age is not None and meeting and not (
-                own and own[0].is_dated and abs(self.now - instant(own[0].rec.event['occurred_at'])) <= age * 10**9):
+        is_recent = own and own[0].is_dated and abs(self.now - instant(own[0].rec.event['occurred_at'])) <= (age or 0) * 10**9
+        if age is not None and meeting and not is_recent:
             self.find('CHECKPOINT_MISSING', meeting[-1].rec)
         base = meeting[-1] if meeting else None
         rest = [rec for rec in self.recs[base.size if base else 0:] if not base or rec is not base.rec and rec.attests is not base]
-        if len(rest) > require.get('max_unsealed_records', end):
+        if len(rest) > require.get('max_unsealed_records', self.count):
             self.find('TAIL_UNSEALED', base and base.rec, cls='invalid')
         elif last and self.unsealed(last):
             self.find('TAIL_UNSEALED', last.rec, cls='none')
-
     def unsealed(self, point):
         return self.count - point.size - (point.rec is not None)
-
-    def succeeds(self):
-        stated, other = self.genesis.get('continues'), self.predecessor
-        if other is None:
-            return
+    def succeeds(self, stated, other):
+        self.rec, size, code = self.recs[0] if self.genesis else None, stated['tree_size'] if stated else 0, None
         if stated is None:
-            self.find('LEDGER_MISMATCH', self.recs[0] if self.genesis else None, '/event/continues' if self.genesis else None)
+            self.tell(True, 'LEDGER_MISMATCH', 'continues' if self.genesis else None)
             return
-        size, code = stated['tree_size'], None
         if other.ledger_id != digest_text(stated['ledger_id']) or other.layout != 'records':
             code, place = 'LEDGER_MISMATCH', 'ledger_id'
         elif other.count < size or b64url(other.roots[size]) != stated['root']['b64']:
             code, place = ('TRUNCATED', 'tree_size') if other.count < size else ('FORKED', 'root')
         self.relation = {None: 'continues', 'LEDGER_MISMATCH': 'other-ledger'}.get(code) or code.lower()
         if code:
-            self.find(code, self.recs[0], '/event/continues/' + place)
+            self.tell(True, code, 'continues/' + place)
 
 def needs_authority(event):
     """Whether, from authority on, a signature is required of a well-formed event."""
@@ -598,7 +510,7 @@ def about(event):
     return {**out, 'event_type': kind} if kind in ('execution', 'authorization') else out
 
 def judge(name, files, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None, trace=None):
-    """-> a Verifier that has read a ledger. All but names and the time is bytes; a ledger is a name and its [(name, bytes, first seq of a segment)]."""
+    """-> a Verifier that has read a ledger, which is a name and its [(name, bytes, first seq of a segment)]."""
     trust, held, at = Trust(policy, witness), [], instant(now) if now else time.time_ns()
     for path, data in checkpoints:
         head, mark, tail = data.decode(errors='replace').rpartition('\n\n')
@@ -608,5 +520,5 @@ def judge(name, files, policy=None, witness=None, checkpoints=(), parents=(), pr
             raise Refused('a held checkpoint is malformed: ' + path)
         held.append((path, note))
     above = [Verifier(Trust(policy, witness), now=at).run(*parent) for parent in parents]
-    before = Verifier(now=at).run(*predecessor) if predecessor else None
+    before = Verifier(Trust(), now=at).run(*predecessor) if predecessor else None
     return Verifier(trust, held, above, before, at, trace).run(name, files)
