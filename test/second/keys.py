@@ -55,13 +55,11 @@ def _add(p, q):
 def accepts_ed25519(key):
     """Conditions 1 to 4 of format.md 5: on the curve, and in the group of order L."""
     y = _y(key)
-    if y is None:
-        return False
+    if y is None: return False
     square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
     x = pow(square, (P + 3) // 8, P)
     x = x if x * x % P == square else x * ROOT % P
-    if x * x % P != square:
-        return False
+    if x * x % P != square: return False
     point, total, n = (P - x if x & 1 != key[31] >> 7 else x, y), (0, 1), L
     while n:
         total, point, n = _add(total, point) if n & 1 else total, _add(point, point), n >> 1
@@ -72,12 +70,10 @@ def _p256(key):
         return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key) if key[:1] == b'\x04' else None
     except ValueError:
         return None
-
 @lru_cache(20000)
 def verifies(kind, key, message, signature):
     """Of an accepted key. The equation of Ed25519 is the library's, which compares with R's bytes."""
-    if kind == 'ml-dsa-44':
-        return mldsa.verify(key, message, signature)
+    if kind == 'ml-dsa-44': return mldsa.verify(key, message, signature)
     r, s, order = signature[:32], signature[32:], 'big' if kind == 'p256' else 'little'
     number = int.from_bytes(s, order)
     try:
@@ -98,8 +94,7 @@ def asserted(passkey, message, raw):
     size = int.from_bytes(raw[64:66], 'big')
     data, client = raw[66:66 + size], raw[66 + size:]
     said = hygienic(client)[0] if 37 <= len(data) == size <= 512 and 1 <= len(client) <= 2048 else None
-    if not isinstance(said, dict):
-        return None
+    if not isinstance(said, dict): return None
     is_alone = said.get('crossOrigin', False) is False and 'topOrigin' not in said
     is_framed = said.get('crossOrigin') is True and said.get('topOrigin') in passkey.get('top_origins', ())
     flags, must = data[32], UP if passkey.get('user_verification') == 'optional' else UP | UV
@@ -125,15 +120,13 @@ class Key:
         kind, raw = self.kind, self.bytes
         if raw is None or len(raw) != SIZES[kind] or kind == 'ed25519' and not accepts_ed25519(raw) or kind == 'p256' and not _p256(raw):
             return 'public_key'
-        if keyid(kind, raw) != self.id:
-            return 'keyid'
+        if keyid(kind, raw) != self.id: return 'keyid'
         wrong = 'webauthn' if kind == 'ml-dsa-44' else 'roles' if self.roles - {'event', 'authority'} else None
         return wrong if self.webauthn else None
     def signs(self, message, text):
         """Whether a record's `sig` is one of a message."""
         raw = from_b64url(text)
-        if self.webauthn and raw is not None:
-            message, raw = asserted(self.webauthn, message, raw), raw[:64]
+        if self.webauthn and raw is not None: message, raw = asserted(self.webauthn, message, raw), raw[:64]
         return None not in (raw, message) and self.kind != 'ml-dsa-44' and verifies(self.kind, self.bytes, message, raw)
     def covers(self, principal):
         return any(matches(pattern, principal) for pattern in self.principals)
@@ -146,10 +139,8 @@ class Note:
     def holds(self, kind, key, name, signature, type_):
         """-> (whether the line verifies, its time)."""
         time, who, log, message = signature[:8], name.encode(), self.origin.encode(), self.text.encode()
-        if type_ == 1:
-            return verifies(kind, key, message, signature), None
-        if len(time) < 8 or type_ == 6 and not (0 < len(who) < 256 and 0 < len(log) < 256):
-            return False, 0
+        if type_ == 1: return verifies(kind, key, message, signature), None
+        if len(time) < 8 or type_ == 6 and not (0 < len(who) < 256 and 0 < len(log) < 256): return False, 0
         seconds = int.from_bytes(time, 'big')
         message = b'cosignature/v1\ntime %d\n' % seconds + message if type_ == 4 else b'subtree/v1\n\0' + bytes(
             [len(who)]) + who + time + bytes([len(log)]) + log + bytes(8) + self.size.to_bytes(8, 'big') + self.root
@@ -182,6 +173,5 @@ class Tree:
         self.range.append(leaf)
     def root(self):
         out = self.range[-1] if self.range else sha()
-        for left in reversed(self.range[:-1]):
-            out = sha(b'\x01', left, out)
+        for left in reversed(self.range[:-1]): out = sha(b'\x01', left, out)
         return out

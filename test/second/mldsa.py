@@ -50,8 +50,7 @@ def _high(value, hint):
 def verify(raw, message, signature):
     tilde, hints = signature[:32], _hints(signature[2336:]) if len(signature) == 2420 else None
     z = [[GAMMA1 - value for value in _unpacked(signature[32 + 576 * i:608 + 576 * i], 18)] for i in range(K)]
-    if hints is None or any(abs(value) >= GAMMA1 - BETA for poly in z for value in poly):
-        return False
+    if hints is None or any(abs(value) >= GAMMA1 - BETA for poly in z for value in poly): return False
     matrix, t1, tr = _key(raw)
     mu, c, z, packed = shake_256(tr + b'\0\0' + message).digest(64), _ntt(_ball(tilde)), [*map(_ntt, z)], b''
     for i in range(K):

@@ -6,8 +6,7 @@ EXITS = {'ok': 0, 'invalid': 1, 'undecided': 2, 'violation': 3}
 
 def quantity(value):
     """An exact sum as a Quantity of the report."""
-    if value.denominator == 1:
-        return {'t': 'int', 'v': str(value.numerator)}
+    if value.denominator == 1: return {'t': 'int', 'v': str(value.numerator)}
     scale = next((scale for scale in range(1, 39) if 10**scale % value.denominator == 0), None)
     if scale and abs(value * 10**scale) < 10**39:
         return {'t': 'dec', 'm': str(value.numerator * 10**scale // value.denominator), 's': scale}
@@ -20,7 +19,7 @@ def report(v):
     out = {
         'report_version': '1', 'tool': {'name': 'northroot-second', 'version': '1'}, 'ledger': _ledger(v), 'verdict': verdict,
         'exit_status': EXITS[verdict], 'trust': _trust(v), 'checkpoints': _checkpoints(v), 'not_checked': not_checked(v),
-        'counts': {'by_type': _types(v), 'by_verdict': {name: verdicts.count(name) for name in ('ok', 'denied', 'violation', 'invalid')}},
+        'counts': {'by_type': dict(sorted(v.types.items())), 'by_verdict': {name: verdicts.count(name) for name in ('ok', 'denied', 'violation', 'invalid')}},
         'grants': [_grant(grant) for grant in v.grants.values()],
         'open_authorizations': [{**_at(one.rec), 'tool_name': one.action['tool_name']} for one in v.actions.values() if not one.spent],
         'open_starts': [{**_at(one.rec), 'auth_event_id': one.target.id, **_some(one.rec, 'tool_name', 'started_at')}
@@ -30,24 +29,13 @@ def report(v):
         'revocations': [_who(rec, 'effect', 'in_flight') for rec in v.withdrawals],
         'findings': v.findings, 'findings_total': len(v.findings)}
     return out if v.starts else {name: out[name] for name in out if name != 'open_starts'}
-
 def _at(rec):
     return {'event_id': rec.id, 'seq': rec.place}
-
 def _some(rec, *names):
     return {name: rec.event[name] for name in names if name in rec.event}
-
 def _who(rec, *names):
     return {**_at(rec), **_some(rec, 'principal_id', *names), 'grant_event_id': digest_text(rec.event['grant_event_id']),
             'signers': [key.id for key in rec.counting]}
-
-def _types(v):
-    out = {}
-    for kind, count in v.types.items():
-        name = kind if len(kind) <= 128 and (kind in out or len(out) < 1000) else '*'
-        out[name] = out.get(name, 0) + count
-    return dict(sorted(out.items()))
-
 def _ledger(v):
     out, stated = {
         'paths': [v.path], 'origin': v.origin, 'records': v.count, 'bytes': v.bytes, 'tree_size': v.count,
@@ -56,7 +44,6 @@ def _ledger(v):
         out['continues'] = {name: digest_text(stated[name]) or stated[name] for name in ('ledger_id', 'tree_size', 'root')}
         out['continues'].update({'relation': v.relation} if v.predecessor else {})
     return out
-
 def _mode(v):
     return 'policy' if v.trust.is_given else 'self-declared' if v.keys else 'none'
 
@@ -67,15 +54,13 @@ def _trust(v):
         out['signers'].append({'keyid': id_, **name, 'principals': v.keys[id_].principals, 'records': count})
     clean, cover = v.covers()
     for key in v.keys.values():
-        if key.revoked is None:
-            continue
+        if key.revoked is None: continue
         last = [rec.index for rec in v.counted() if key in rec.counting][-1:]
         rests = [{'rests_on': 'checkpoints_by_others' if index < clean else 'own_checkpoints' if index < cover else 'nothing'}
                  for index in last]
         out.setdefault('revoked', []).append({
             'keyid': key.id, 'revoked_at_seq': key.revoked_seq, 'records': v.signers.get(key.id, 0), **(rests[0] if rests else {})})
     return out
-
 def _checkpoints(v):
     best = max((point for point in v.points if point.seals and point.rec), key=lambda point: point.size, default=None)
     out, signers = {'count': v.point_count, 'last_tree_size': best and best.size, 'unsealed': v.unsealed(best) if best else v.count}, {}
@@ -88,7 +73,6 @@ def _checkpoints(v):
                for point in v.points if point.rec is None]
     out.update({'signers': list(signers.values())} if signers else {})
     return {**out, 'anchors': anchors} if anchors else out
-
 def _grant(grant):
     out, periods = {**_at(grant.rec), 'principal_id': grant.principal}, [one.withdrawn() for one in grant.chain if one.withdrawn()]
     out.update({'expires_at': grant.bounds['expires_at']} if 'expires_at' in grant.bounds else {})
@@ -127,11 +111,9 @@ def not_checked(v):
     shown = {'TRUNCATION': {'shown_before_seq': largest}} if largest else {}
     return [{'code': code, **shown.get(code, {})} for code, count in codes.items()
             for _ in range(count if code == 'ANCHOR_UNVERIFIED' else bool(count))]
-
 def _is_known(v, ledger_id, event_id):
     """Whether a slice's parent is given, is not invalid, and is sealed beyond the slice and its start."""
     parent = v.parents.get(ledger_id)
-    if parent is None or any(finding['class'] == 'invalid' for finding in parent.findings):
-        return False
+    if parent is None or any(finding['class'] == 'invalid' for finding in parent.findings): return False
     action = parent.actions.get(event_id)
     return not action or not action.begun or max(action.rec.index, action.start_index) < parent.covers()[1]

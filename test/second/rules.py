@@ -1,5 +1,5 @@
 """Step 11: the rules on authorizations, executions and what corrects them (verification.md, rules 1 to 18)."""
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from fractions import Fraction
 from math import lcm
 from types import SimpleNamespace
@@ -15,32 +15,24 @@ START = {'intents': 'intents', 'auth_event_id': 'sha256_digest', 'tool_name': 't
 def fits(value):
     """A denominator of at most 400 digits."""
     return value.denominator < 10**400
-
 def vector(meters):
     return {meter['unit']: amount(meter['amount']) for meter in meters or ()}
-
 def placed(amounts, place):
     """-> (place, unit, value) of each meter."""
     return [(f'{place}/{index}/amount', *one) for index, one in enumerate(amounts.items())]
-
 def optional(event, name):
     return instant(event[name]) if name in event else None
-
 def digest_of(data):
     return {'alg': 'sha-256', 'b64': b64url(sha(data))}
-
 def any_matches(patterns, tool):
     return any(pattern == tool or pattern != SLICE and matches(pattern, tool) for pattern in patterns)
-
 def forbids(grant, tool):
     patterns = grant.bounds['allowed_tools']
     return tool not in patterns and (tool == SLICE or not any_matches(patterns, tool))
-
 def covers(mine, theirs):
     """Whether one pattern allows all that the other does."""
     is_wide = mine.endswith('*') and theirs != SLICE
     return mine == theirs or is_wide and theirs.startswith(mine[:-1]) and len(theirs) >= len(mine)
-
 def is_on(run, at):
     return run[0] == at or run[0] <= at < run[1]
 
@@ -90,8 +82,7 @@ class Rules:
         self.grants, self.actions, self.approvals, self.starts, self.requests, self.slices = {}, {}, {}, {}, {}, {}
         self.withdrawals, self.latest, self.imported, self.needs_authority, self.was_settled = [], None, False, False, False
     def tell(self, is_so, code, place=None, cause=None, related=None, cls=None):
-        if is_so:
-            self.find(code, self.rec, place, cause, cls, related=related)
+        if is_so: self.find(code, self.rec, place, cause, cls, related=related)
         return bool(is_so)
     def apply_rules(self, rec, event):
         rec.at, kind = instant(event['occurred_at']), event['event_type']
@@ -111,7 +102,6 @@ class Rules:
             if not self.tell(not is_grant, 'GRANT_NOT_A_GRANT', place, text):
                 self.tell(is_allow and text not in self.grants, 'GRANT_DENIED', place)
         return self.grants.get(text)
-
     def _authorization(self, rec, event):
         part, is_allow, tell, grant = event['authorization'], event['decision'] == 'allow', self.tell, None
         is_action = part['kind'] == 'action'
@@ -121,8 +111,7 @@ class Rules:
         status = event.get('hygiene', {}).get('status')
         tell(is_allow and status == 'Invalid', 'HYGIENE_NOT_OK', 'hygiene/status')
         tell(status in ('Lossy', 'Ambiguous'), 'HYGIENE_LOSSY', 'hygiene/status')
-        if 'grant_event_id' in part:
-            grant = self._grant_link(part['grant_event_id'], G + 'grant_event_id', is_allow)
+        if 'grant_event_id' in part: grant = self._grant_link(part['grant_event_id'], G + 'grant_event_id', is_allow)
         for name in ('meter_caps', 'action_caps', 'rate_limits', 'meter_reservation'):
             self._lossy(body.get(name), here + name)
         for index, rule in enumerate(body.get('approvals', ())):
@@ -141,7 +130,6 @@ class Rules:
             self._allow_action(rec, action, action.action['tool_name'], action.chain)
         elif is_allow:
             self._allow_grant(Grant(rec, grant), grant)
-
     def _allow_grant(self, grant, parent):
         if parent:
             self._delegation(grant, parent, grant.bounds, parent.bounds)
@@ -159,7 +147,6 @@ class Rules:
         return bool(grant.slice and self.slices[grant.slice].settled)
     def _is_closed(self, grant):
         return bool(grant.withdrawn()) or self._is_settled(grant)
-
     def _delegation(self, grant, parent, mine, theirs):
         def tell(is_so, place):
             return self.tell(is_so, 'DELEGATION_EXCEEDED', G + place)
@@ -182,7 +169,6 @@ class Rules:
         tell(parent.limit is not None and (grant.limit is None or grant.limit > parent.limit), 'bounds/concurrency_limit')
         modes = [MODES.index(bounds.get('output_mode', MODES[2])) for bounds in (mine, theirs)]
         tell('output_mode' in theirs and ('output_mode' not in mine or modes[0] > modes[1]), 'bounds/output_mode')
-
     def _name_approvals(self, rec, ids, action):
         for index, text in enumerate(map(digest_text, ids)):
             approval, place = self.approvals.get(text), f'{G}action/approval_event_ids/{index}'
@@ -191,7 +177,6 @@ class Rules:
             elif action and approval.is_for(action) and not self.tell(approval.used_by, 'APPROVAL_REUSED', place):
                 approval.used_by = rec.id
                 action.approvals.append(approval)
-
     def _allow_action(self, rec, action, tool, chain):
         here, reserved, tell = G + 'action/', placed(action.reserved, G + 'action/meter_reservation'), self.tell
         tell(any(forbids(grant, tool) for grant in chain), 'TOOL_NOT_ALLOWED', here + 'tool_name')
@@ -220,7 +205,6 @@ class Rules:
     def _exceeds_approval(self, action, amounts):
         for place, unit, value in amounts:
             self.tell(any(value > approval.limit.get(unit, value) for approval in action.approvals), 'APPROVAL_EXCEEDED', place)
-
     def _approved(self, action, rule, grants):
         people, keys, count, owners = set(), set(), rule.get('count', 1), [grant.principal for grant in grants]
         for one in action.approvals:
@@ -235,11 +219,9 @@ class Rules:
         self.tell(any(grant.since is not None and at < grant.since for grant in chain), 'GRANT_NOT_YET_VALID', place)
         self.tell(with_expiry and any(grant.until is not None and at >= grant.until for grant in chain), 'GRANT_EXPIRED', place)
     def _capped(self, chain, unit, value, place, needs_cap):
-        for grant in chain:
-            self.tell(value > grant.caps.get(unit, value), 'ACTION_CAP_EXCEEDED', place)
+        for grant in chain: self.tell(value > grant.caps.get(unit, value), 'ACTION_CAP_EXCEEDED', place)
         if chain and needs_cap and value > 0 and unit not in MEASURED and not any(unit in grant.accounts for grant in chain):
             self.tell(True, 'METER_UNCAPPED', place, f'{chain[0].id} {unit}', chain[0].rec)
-
     def _slice(self, grant, action):
         tell = self.tell
         if tell(not action or not action.is_slice or not action.begun or action.rec.invalid or action.rec.violation, 'SLICE_NOT_FOUND',
@@ -273,7 +255,6 @@ class Rules:
             if grant.slice and self.slices[grant.slice] is grant and self._settlement(grant):
                 for _ in grant.state if grant.settled else ('no checkpoint',):
                     self.find('SLICE_MISMATCH', grant.rec, G + 'slice/event_id')
-
     def _execution(self, rec, event):
         used, text, tell = vector(event['meter_used']), digest_text(event['auth_event_id']), self.tell
         self._lossy(event['meter_used'], 'meter_used')
@@ -308,10 +289,8 @@ class Rules:
         self._use(rec, event, own, target, amounts, is_failure, is_release, is_settling, at)
         is_exempt = start and all(start.rec.event[name] == event[name] for name in ('principal_id', 'tool_name'))
         self._end_of_execution(event, own, target, amounts, start if is_exempt else None, is_release, is_settling)
-        for one in [start] * bool(start) + list(own.starts.values() if own else ()):
-            self._close(one)
-        if own:
-            own.spent = True
+        for one in [start] * bool(start) + list(own.starts.values() if own else ()): self._close(one)
+        if own: own.spent = True
     def _compare(self, event, authorization, is_excused):
         action, tell = authorization['authorization'].get('action', event), self.tell
         mine, theirs = event.get('tool_params_digest'), action.get('tool_params_digest')
@@ -321,7 +300,6 @@ class Rules:
         tell(event['tool_name'] != action['tool_name'], 'TOOL_MISMATCH', 'tool_name')
         tell(theirs and not mine and not is_excused, 'EVIDENCE_MISSING', 'tool_params_digest')
         tell(theirs and mine and mine != theirs, 'TOOL_PARAMS_MISMATCH', 'tool_params_digest')
-
     def _use(self, rec, event, own, target, amounts, is_failure, is_release, is_settling, at):
         """Findings 11 to 18."""
         is_free, reserved, tell, chain = is_release or is_settling, own.reserved if own else {}, self.tell, target.chain
@@ -338,8 +316,7 @@ class Rules:
         if own and (not is_failure or is_release and own.begun):
             silent = [unit for unit, value in reserved.items() if unit not in uses and value > 0]
             uses.update({unit: (reserved[unit], 'meter_used') for unit in silent})
-        for account, value in own.held if own else ():
-            account.reserved -= value
+        for account, value in own.held if own else (): account.reserved -= value
         bases = {**dict.fromkeys(uses, event.get('meter_basis')), **event.get('meter_basis_by_unit', {})}
         order = [*(unit for unit in reserved if unit in uses), *(unit for unit in uses if unit not in reserved)]
         for account, unit in [(grant.accounts[unit], unit) for grant in chain for unit in order if unit in grant.accounts]:
@@ -347,10 +324,9 @@ class Rules:
             self._count(account, *uses[unit], is_guess, is_more)
         for unit in silent if not is_release else ():
             tell(unit not in MEASURED, 'METER_UNREPORTED', 'meter_used', f'{chain[0].id if chain else ""} {unit}', own.rec)
-        for grant in chain if not is_release else ():
-            grant.executions += 1
+        for grant in chain if not is_release else (): grant.executions += 1
         if not is_free:
-            self._rates(chain, {unit: value for unit, (value, _) in uses.items()}, at, time_place)
+            self.rates_of(chain, {unit: value for unit, (value, _) in uses.items()}, at, time_place)
             self._concurrency(event, [grant for grant in chain if grant.limit is not None])
     def _count(self, account, value, place, is_estimate, with_reserved):
         guess = value if is_estimate else 0
@@ -358,15 +334,16 @@ class Rules:
             account.used, account.estimated = account.used + value, account.estimated + guess
             over = account.used + (account.reserved if with_reserved else 0)
             self.tell(value > 0 and over > account.cap, 'METER_CAP_EXCEEDED', place)
-    def _rates(self, chain, uses, at, place):
+    def rates_of(self, chain, uses, at, place):
         for unit, seconds, limit, earlier in [rate for grant in chain for rate in grant.rates]:
             value, span = Fraction(1) if unit == 'calls' else uses.get(unit, 0), seconds * 10**9
             near = earlier[bisect_left(earlier, (at - span + 1, 0)):bisect_left(earlier, (at + span, 0))] + [(at, value)]
             windows = [[part for time, part in near if end - span < time <= end] for end, _ in near if end >= at]
             is_fit = all(lcm(*(part.denominator for part in parts)) < 10**400 for parts in windows)
-            if value and not self.tell(not is_fit, 'QUANTITY_INVALID', place):
-                insort(earlier, (at, value))
-                self.tell(max(map(sum, windows)) > limit, 'RATE_LIMIT_EXCEEDED', place)
+            self.tell(value and not is_fit, 'QUANTITY_INVALID', place)
+            self.tell(value and is_fit and max(map(sum, windows)) > limit, 'RATE_LIMIT_EXCEEDED', place)
+            earlier += [(at, value)] if value and is_fit else []
+            earlier.sort()
     def _concurrency(self, event, limited):
         began, ended = optional(event, 'started_at'), optional(event, 'ended_at')
         missing = 'started_at' if began is None else 'ended_at'
@@ -377,7 +354,6 @@ class Rules:
                 starts = [one[0] for one in grant.runs if is_on((began, ended), one[0])]
                 is_over = any(sum(is_on(one, at) for one in grant.runs) > grant.limit for at in starts)
                 self.tell(is_over, 'CONCURRENCY_EXCEEDED', 'started_at')
-
     def _end_of_execution(self, event, own, target, amounts, start, is_release, is_settling):
         """Findings 19 to 23."""
         chain, used, tell = target.chain, {unit: value for _, unit, value in amounts}, self.tell
@@ -386,8 +362,7 @@ class Rules:
         for index, resource in enumerate(event.get('resources_touched', ())):
             grants = [grant.rec for grant in chain if resource not in grant.bounds.get('resources', [resource])]
             tell(grants, 'RESOURCE_NOT_GRANTED', f'resources_touched/{index}', None, grants and grants[0])
-        if own:
-            self._exceeds_approval(own, amounts)
+        if own: self._exceeds_approval(own, amounts)
         asked = chain[0].needed(event['tool_name']) if chain and (own or isinstance(target, Grant)) and not is_release else ()
         needed = [(rule, grants) for rule, above, grants in asked if not (own and any(rule is other for other, _ in own.needed))
                   and (above is None or any(used.get(unit, 0) > most for unit, most in above.items()))]
@@ -405,7 +380,6 @@ class Rules:
     def _close(self, start):
         self.starts.pop(start.rec.id, None)
         start.target.starts.pop(start.rec.id, None)
-
     def _adjustment(self, rec, event):
         is_credit, amounts, tell = event['direction'] == 'credit', placed(vector(event['meters']), 'meters'), self.tell
         self._lossy(event['meters'], 'meters')
@@ -430,10 +404,8 @@ class Rules:
             else:
                 self._count(account, value, place, event.get('meter_basis') == 'estimated', True)
         if grant and is_credit and not is_void and rec.counts():
-            for account, value, _ in touched:
-                account.used -= value
+            for account, value, _ in touched: account.used -= value
             grant.imported |= 'source' in event
-
     def _approval(self, rec, event):
         self._lossy(event.get('meter_limit'), 'meter_limit')
         grant = self._grant_link(event['grant_event_id'], 'grant_event_id')
@@ -446,11 +418,9 @@ class Rules:
         for other in self.approvals.values() if event['decision'] == 'reject' and approval.counts else ():
             other.taken_back |= other.used_by is None and other.grant is grant and all(
                 other.event[name] == event[name] for name in ('principal_id', 'tool_name', 'tool_params_digest'))
-
     def _revocation(self, rec, event):
         grant = self._grant_link(event['grant_event_id'], 'grant_event_id')
-        if not grant or not rec.counts():
-            return
+        if not grant or not rec.counts(): return
         self.withdrawals.append(rec)
         period, stop = grant.withdrawn(), rec.index if event.get('in_flight') == 'stop' else None
         if event['effect'] == 'resume':
@@ -464,7 +434,6 @@ class Rules:
         period.is_final |= event['effect'] == 'revoke'
         period.by_authority |= any('authority' in key.roles for key in rec.counting)
         period.stop = stop if period.stop is None else period.stop
-
     def _start(self, rec, event):
         params, text = event.get('tool_params_digest'), digest_text(event.get('auth_event_id'))
         target, earlier = self.actions.get(text) or self.grants.get(text), self.starts.get(digest_text(event.get('prev_event_id')))
@@ -474,17 +443,14 @@ class Rules:
             return
         earlier = earlier if earlier and earlier.target is target else None
         is_grant, others = isinstance(target, Grant), len(target.starts) - (earlier is not None)
-        if others >= (min(1000, target.limit or 1000) if is_grant else 1):
-            return
+        if others >= (min(1000, target.limit or 1000) if is_grant else 1): return
         if not is_grant:
             tool = target.action
-            if target.spent or (event['tool_name'], params) != (tool['tool_name'], tool['tool_params_digest']):
-                return
+            if target.spent or (event['tool_name'], params) != (tool['tool_name'], tool['tool_params_digest']): return
             target.begun, target.start_index = rec, rec.index if target.start_index is None else target.start_index
         if earlier:
             extra = vector(earlier.rec.event['meter_known']) if is_grant else target.reserved
             self._close(earlier)
             for account, value in [(grant.accounts[unit], value) for grant in target.chain for unit, value in extra.items()
-                                   if unit in grant.accounts]:
-                self._count(account, value, 'prev_event_id', True, True)
+                                   if unit in grant.accounts]: self._count(account, value, 'prev_event_id', True, True)
         self.starts[rec.id] = target.starts[rec.id] = SimpleNamespace(rec=rec, target=target)

@@ -21,7 +21,6 @@ B64 = re.compile('[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]')
 TIME = re.compile(r'(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z')
 WINDOWS = {'sec': 1, 'min': 60, 'hour': 3600, 'day': 86400, 'week': 604800, 's': 1, 'm': 60, 'h': 3600, 'd': 86400}
 TYPES = {'object': dict, 'array': list, 'string': str, 'integer': int}
-
 @lru_cache(None)
 def document(file):
     with open(os.path.join(ROOT, file), encoding='utf-8') as text:
@@ -32,8 +31,7 @@ def schema(reference, home='common.json'):
     file, _, place = reference.partition('#')
     file = file.removeprefix(BASE) or home
     out = document(file)
-    for part in place.split('/')[1:]:
-        out = out[part]
+    for part in place.split('/')[1:]: out = out[part]
     return out, file
 def digest_text(value):
     is_ours = isinstance(value, dict) and value.get('alg') == 'sha-256' and isinstance(value.get('b64'), str)
@@ -54,8 +52,7 @@ def timestamp(time):
     return (text.rstrip('0') if rest else text[:19]) + 'Z'
 def amount(quantity):
     kind, *parts = [quantity[name] for name in ('t', *PARTS[quantity['t']])]
-    if kind == 'f64':
-        return Fraction(*struct.unpack('>d', bytes.fromhex(parts[0])))
+    if kind == 'f64': return Fraction(*struct.unpack('>d', bytes.fromhex(parts[0])))
     return Fraction(int(parts[0]), 1 if kind == 'int' else 10 ** parts[1] if kind == 'dec' else int(parts[1]))
 def window(unit):
     """-> the unit, and the length of its window in seconds."""
@@ -69,8 +66,7 @@ def _holds(rule, value, home):
 
 def _walk(rule, value, path, home, code='SCHEMA'):
     """Yields faults as (path, rank at one place, code)."""
-    if rule is True:
-        return
+    if rule is True: return
     if rule is False or 'type' in rule and (not isinstance(value, TYPES[rule['type']]) or isinstance(value, bool)):
         yield path, 0, 'SCHEMA'
         return
@@ -81,18 +77,15 @@ def _walk(rule, value, path, home, code='SCHEMA'):
     if name:
         target, file = schema(rule['$ref'], home)
         yield from _walk(target, value, path, file, CODES.get(name, 'SCHEMA'))
-    if 'if' in rule:
-        parts.append(rule.get('then' if _holds(rule['if'], value, home) else 'else', True))
+    if 'if' in rule: parts.append(rule.get('then' if _holds(rule['if'], value, home) else 'else', True))
     if 'oneOf' in rule:
         kinds = [part for part in rule['oneOf'] if schema(part['$ref'], home)[0]['properties']['kind']['const'] == value.get('kind')]
         parts += kinds or [{'properties': {'kind': False}, 'required': ['kind']}]
-    for part in parts:
-        yield from _walk(part, value, path, home)
+    for part in parts: yield from _walk(part, value, path, home)
     if 'not' in rule and _holds(rule['not'], value, home) or isinstance(value, str) and (
             not re.search(rule.get('pattern', ''), value) or not rule.get('minLength', 0) <= len(value) <= rule.get('maxLength', MAX_SAFE)):
         yield path, 1, 'SCHEMA' if code == 'PROFILE_UNKNOWN' else code
-    if 'const' in rule and value != rule['const'] or 'enum' in rule and value not in rule['enum']:
-        yield path, 2, code
+    if 'const' in rule and value != rule['const'] or 'enum' in rule and value not in rule['enum']: yield path, 2, code
     if isinstance(value, list):
         yield from _array(rule, value, path, home)
     elif isinstance(value, dict):
@@ -121,8 +114,7 @@ def _quantity(value, path, is_positive, is_meter):
         yield path, 4, 'METER_NEGATIVE'
 
 def _array(rule, value, path, home):
-    if not rule.get('minItems', 0) <= len(value) <= rule.get('maxItems', len(value)):
-        yield path, 1, 'SCHEMA'
+    if not rule.get('minItems', 0) <= len(value) <= rule.get('maxItems', len(value)): yield path, 1, 'SCHEMA'
     items, seen, last = rule.get('items', {}), [], None
     unit_form = {'meter': 'unit', 'rate': 'rate_unit'}.get(items.get('$ref', '').rpartition('/')[2])
     for index, item in enumerate(value):
@@ -139,19 +131,16 @@ def _array(rule, value, path, home):
 
 def _object(rule, value, path, home):
     yield from (((*path, name), 0, 'SCHEMA') for name in rule.get('required', ()) if name not in value)
-    if not rule.get('minProperties', 0) <= len(value) <= rule.get('maxProperties', len(value)):
-        yield path, 1, 'SCHEMA'
+    if not rule.get('minProperties', 0) <= len(value) <= rule.get('maxProperties', len(value)): yield path, 1, 'SCHEMA'
     known, rest, names = rule.get('properties', {}), rule.get('additionalProperties', True), rule.get('propertyNames', True)
     for name, member in value.items():
-        if not _holds(names, name, home):
-            yield (*path, name), 0, 'SCHEMA'
+        if not _holds(names, name, home): yield (*path, name), 0, 'SCHEMA'
         yield from _walk(known.get(name, rest), member, (*path, name), home)
 
 def _first(faults, prefix=()):
     """At most one finding a place, in the order of the document, the first 16."""
     best = {}
-    for path, rank, code in faults:
-        best[path] = min(best.get(path, (rank, code)), (rank, code), key=lambda one: one[0])
+    for path, rank, code in faults: best[path] = min(best.get(path, (rank, code)), (rank, code), key=lambda one: one[0])
     places = sorted(best, key=lambda path: [utf16(part) if isinstance(part, str) else part for part in path])
     return [(prefix + path, best[path][1]) for path in places[:16]]
 def check_event(event, prefix):

@@ -50,8 +50,7 @@ class Trust:
                 value = json.loads(policy.decode(), object_pairs_hook=once)
             except ValueError as error:
                 raise Refused('the policy is not JSON') from error
-            if check('trust-policy.json', value) or len(policy) > 1 << 20:
-                raise Refused('the policy is malformed')
+            if check('trust-policy.json', value) or len(policy) > 1 << 20: raise Refused('the policy is malformed')
         self.origins, self.require = value.get('origins'), value.get('require', {})
         for key in [Key(entry, pinned=True) for entry in value.get('keys', ())]:
             is_wrong = 'witness' in key.roles and (key.kind == 'p256' or not NAME.fullmatch(key.name or ''))
@@ -97,7 +96,6 @@ class Verifier(Rules):
         self.authority = any('authority' in key.roles for key in trust.keys)
         self.signatures = {'valid': 0, 'invalid': 0, 'unverified': 0, 'missing': 0}
         self.begin_rules()
-
     def find(self, code, rec, place=None, cause=None, cls=None, at=(), related=None):
         """Tells of a finding at a record, at a location, or (None) at the end. A place is a pointer, or begins in the event."""
         cls, is_record = cls or CLASSES.get(code, 'invalid'), isinstance(rec, Record)
@@ -121,9 +119,7 @@ class Verifier(Rules):
         if related is not None:
             finding['related'] = [{'file': related.where[0], 'line': related.where[1], 'seq': related.seq, 'event_id': related.id}]
         self.findings.append(finding)
-        if folds and len(self.folds) < 4096:
-            self.folds[code, severity, cause] = finding
-
+        if folds and len(self.folds) < 4096: self.folds[code, severity, cause] = finding
     def run(self, name, files):
         self.path, self.end = name, [name, 1, 0, 0]
         for file, data, first in files:
@@ -132,35 +128,28 @@ class Verifier(Rules):
             for number, line in enumerate(lines[:-1], 1):
                 self.rec = Record([file, number, offset, len(line)], self.count)
                 offset += len(line) + 1
-                if not self.tell(not line, 'LINE_BLANK'):
-                    self.line(self.rec, line, first if number == 1 else None)
+                if not self.tell(not line, 'LINE_BLANK'): self.line(self.rec, line, first if number == 1 else None)
             self.end = [file, len(lines), offset, 0]
-            if lines[-1]:
-                self.find('LINE_TORN', [*self.end[:3], len(lines[-1])])
+            if lines[-1]: self.find('LINE_TORN', [*self.end[:3], len(lines[-1])])
         self.finish()
         return self
-
     def line(self, rec, line, first):
         clock = self.clock
         self.recs.append(rec)
-        if not self.tell(len(line) > 65535, 'LINE_TOO_LONG'):
-            self.judge(rec, line, first)
+        if not self.tell(len(line) > 65535, 'LINE_TOO_LONG'): self.judge(rec, line, first)
         self.tell(rec.is_overdue, 'CHECKPOINT_MISSING', cause=str(self.last_seal and self.last_seal.rec.id))
         self.prev, self.count = sha(b'\0', line), self.count + 1
         self.tree.add(self.prev)
         self.roots.append(self.tree.root())
         self.other = self.expected + 1 if rec.seq == self.expected else self.other + 1
         self.expected = (self.expected if rec.seq is None else rec.seq) + 1
-        if self.trace is not None:
-            self.trace.append(self.step(rec, clock))
-        if isinstance(rec.type, str):
-            self.types[rec.type] = self.types.get(rec.type, 0) + 1
+        if self.trace is not None: self.trace.append(self.step(rec, clock))
+        if isinstance(rec.type, str): self.types[rec.type] = self.types.get(rec.type, 0) + 1
         if rec.id is not None:
             self.tip = rec.id
             self.ids.setdefault(rec.id, rec)
             code = 'AUTH_AFTER_EXECUTION' if rec.type == 'authorization' else 'AUTH_NOT_AN_AUTHORIZATION'
-            for waiting in self.pending.pop(rec.id, ()):
-                self.find(code, waiting, 'auth_event_id', 'late ' + rec.id)
+            for waiting in self.pending.pop(rec.id, ()): self.find(code, waiting, 'auth_event_id', 'late ' + rec.id)
     def step(self, rec, clock):
         """What holds after a record, as the conformance protocol has it."""
         changed = []
@@ -171,14 +160,11 @@ class Verifier(Rules):
         used = [one.rec.id for one in self.approvals.values() if rec.id and one.used_by == rec.id]
         return {'seq': rec.index, 'clock': None if clock is None else timestamp(clock), 'verdict': rec.verdict(), 'accounts': changed,
                 'signatures': rec.outcomes, 'root': digest(self.roots[-1]), 'approvals': used}
-
     def judge(self, rec, line, first):
         """Steps 1 to 12."""
         value, fault = read(line)
-        if fault:
-            self.find(fault[0], rec, fault[2], at=(rec.where[2] + fault[1], int(fault[1] < len(line))))
-        if fault or self.tell(not isinstance(value, dict), 'SCHEMA', ''):
-            return
+        if fault: self.find(fault[0], rec, fault[2], at=(rec.where[2] + fault[1], int(fault[1] < len(line))))
+        if fault or self.tell(not isinstance(value, dict), 'SCHEMA', ''): return
         self.layout = self.layout or ('bare' if 'event_type' in value and 'event' not in value else 'records')
         rec.is_bare = self.layout == 'bare'
         event, faults = (value, []) if rec.is_bare else (value.get('event'), check_record(value))
@@ -187,29 +173,22 @@ class Verifier(Rules):
             rec.ok, faults, rec.event, rec.type = not wrong, faults + wrong, event, event.get('event_type')
             rec.id = digest_text(event.get('event_id'))
             rec.is_new = rec.id not in self.ids
-        if not rec.is_bare and holds(COMMON + 'safe_integer', value.get('seq')):
-            rec.seq = rec.place = value['seq']
-        for path, code in faults:
-            self.find(code, rec, pointer(path))
-        if rec.event is not None:
-            self.identity(rec, event)
-        if not rec.is_bare:
-            self.chain(rec, value, first)
-        if rec.event is not None:
-            self.judge_event(rec, value, event)
+        if not rec.is_bare and holds(COMMON + 'safe_integer', value.get('seq')): rec.seq = rec.place = value['seq']
+        for path, code in faults: self.find(code, rec, pointer(path))
+        if rec.event is not None: self.identity(rec, event)
+        if not rec.is_bare: self.chain(rec, value, first)
+        if rec.event is not None: self.judge_event(rec, value, event)
         most, since = self.trust.require.get('checkpoint_max_records'), self.last_seal.rec.index + 1 if self.last_seal else 0
         rec.is_overdue = most is not None and rec.type != 'checkpoint' and rec.index - since >= most
         if rec.ok and rec.is_new:
             self.apply_rules(rec, event)
-            if rec.type == 'checkpoint' and not rec.own_invalid:
-                self.settle_slices(event['note'])
+            if rec.type == 'checkpoint' and not rec.own_invalid: self.settle_slices(event['note'])
     def identity(self, rec, event):
         payload, tell = canonical({name: event[name] for name in event if name not in ('event_id', 'payload_digest')}), self.tell
         stated, named = event.get('payload_digest'), digest_text(event.get('ledger_id'))
         tell(digest_text(stated) not in (None, digest(sha(payload))), 'PAYLOAD_DIGEST_MISMATCH', 'payload_digest')
         tell(rec.id and rec.id != digest(sha(b'northroot:event:v1\0', payload)), 'EVENT_ID_MISMATCH', 'event_id')
-        if rec.is_bare or rec.index == 0:
-            self.ledger_id = self.ledger_id or (named if rec.is_bare else rec.id)
+        if rec.is_bare or rec.index == 0: self.ledger_id = self.ledger_id or (named if rec.is_bare else rec.id)
         if rec.is_bare or rec.index:
             is_key, is_required = rec.type == 'key', self.signing.get('binding') == 'required' and rec.type != 'genesis'
             rec.is_unbound = tell(named and self.ledger_id and named != self.ledger_id, 'LEDGER_MISMATCH', 'ledger_id', named)
@@ -224,8 +203,7 @@ class Verifier(Rules):
         self.tell(rec.seq is not None and is_gap, 'SEQ_GAP', '/seq')
     def judge_event(self, rec, value, event):
         """Steps 6 to 10."""
-        if rec.index == 0:
-            self.first(rec, event)
+        if rec.index == 0: self.first(rec, event)
         is_named = holds(COMMON + 'event_type', rec.type) and rec.type not in KNOWN and not rec.type.startswith('x.')
         self.tell(is_named, 'EVENT_TYPE_UNKNOWN', 'event_type', rec.type)
         is_lost = rec.ok and 'prev_event_id' in event and digest_text(event['prev_event_id']) not in self.ids
@@ -251,13 +229,11 @@ class Verifier(Rules):
         if is_so:
             self.keys[key.id] = key
             self.authority |= 'authority' in key.roles
-
     def sign(self, rec, value, event):
         demanded, given = self.trust.require.get('event_signatures'), value.get('signatures')
         is_authority = rec.ok and needs_authority(event)
         is_required = rec.type == 'key' or self.authority and is_authority or (demanded or self.signing.get('events')) == 'required'
-        if rec.is_bare:
-            self.signatures['missing'] += self.tell(demanded == 'required', 'SIGNATURE_MISSING', '', '')
+        if rec.is_bare: self.signatures['missing'] += self.tell(demanded == 'required', 'SIGNATURE_MISSING', '', '')
         if rec.is_bare or not isinstance(given, list) or len(given) > 16 or not all(
                 isinstance(one, dict) and isinstance(one.get('keyid'), str) and isinstance(one.get('sig'), str) for one in given):
             return
@@ -277,18 +253,15 @@ class Verifier(Rules):
             seen.add((id_, text))
             rec.outcomes.append({'keyid': id_, 'outcome': outcome})
         rec.signed, rec.counting = bool(valid), list(valid.values()) if rec.ok else []
-        for id_ in valid:
-            self.signers[id_] = self.signers.get(id_, 0) + 1
+        for id_ in valid: self.signers[id_] = self.signers.get(id_, 0) + 1
         for code, place, cause in results:
             is_warning = rec.signed or code == 'KEY_UNKNOWN' and not is_required or code == 'KEY_NOT_FOR_ROLE' and any(
                 other in ('KEY_NOT_FOR_PRINCIPAL', 'KEY_NOT_VALID_HERE') for other, _, _ in results)
             self.find(code, rec, place, cause, 'none' if is_warning else 'invalid')
     def entitlement(self, rec, event, key):
         people = [people for role, people in self.rows(event) if role in key.roles]
-        if key.webauthn and rec.type != 'approval' or not people:
-            return 'KEY_NOT_FOR_ROLE'
-        if not any(all(map(key.covers, some)) for some in people):
-            return 'KEY_NOT_FOR_PRINCIPAL'
+        if key.webauthn and rec.type != 'approval' or not people: return 'KEY_NOT_FOR_ROLE'
+        if not any(all(map(key.covers, some)) for some in people): return 'KEY_NOT_FOR_PRINCIPAL'
         return None if key.revoked is None and key.is_valid_at(self.moment(rec)) else 'KEY_NOT_VALID_HERE'
     def rows(self, event):
         """-> which roles may sign this, each with the principals that the key must cover."""
@@ -299,22 +272,18 @@ class Verifier(Rules):
         grant, is_grant = self.grants.get(digest_text(part.get('grant_event_id'))), part.get('kind') == 'grant'
         parents = [('event', [grant.principal])] if is_allow and is_grant and grant else []
         either, both = [('authority', [who]), ('event', [who])], [('authority', [who, grant.principal if grant else who])]
-        if not self.authority:
-            return either[1:] + parents
-        if is_allow:
-            return both + parents if is_grant else either if 'grant_event_id' in part else either[:1]
+        if not self.authority: return either[1:] + parents
+        if is_allow: return both + parents if is_grant else either if 'grant_event_id' in part else either[:1]
         if kind == 'revocation' and grant:
             period, owners = grant.withdrawn(), [above.principal for above in grant.chain]
             may = who in owners and (event['effect'] != 'resume' or who != grant.principal and not (period and period.by_authority))
             return both + either * may
         return both if needs_authority(event) and kind != 'approval' else either
-
     def step_key(self, rec, event):
         old, is_add = self.keys.get(event['key']['keyid']), event['action'] == 'add'
         if rec.signed and not rec.is_unbound and not is_add:
             self.tell(not old, 'KEY_UNKNOWN', 'key/keyid', cls='none')
-            if old and old.revoked is None:
-                old.revoked, old.revoked_seq = rec.index, rec.seq
+            if old and old.revoked is None: old.revoked, old.revoked_seq = rec.index, rec.seq
         elif rec.signed and not rec.is_unbound and not (old and old.pinned):
             key = Key(event['key'], rec.counting)
             fault = key.fault()
@@ -343,7 +312,6 @@ class Verifier(Rules):
         """The instant at which a record is judged."""
         at = instant(rec.event['occurred_at'])
         return at if self.clock is None else max(at, self.clock)
-
     def candidates(self, origin, name, id_):
         """-> the keys that a line belongs to: (side, type, kind, raw, key of the ledger or None)."""
         out = []
@@ -377,8 +345,7 @@ class Verifier(Rules):
                 faults = {'KEY_NOT_VALID_HERE': raw in revoked or not (key is None or by_policy or is_timely),
                           'KEY_NOT_FOR_ROLE': is_log and not by_policy and not is_sealing}
                 later.update({(code, side, raw): True for code in faults if faults[code]})
-                if any(faults.values()) or not is_log and (not time or raw in trust.log_bytes):
-                    continue
+                if any(faults.values()) or not is_log and (not time or raw in trust.log_bytes): continue
                 log_counts |= is_log
                 point.by_policy |= {by_policy} if by_policy else set()
                 if is_sealing and is_timely:
@@ -396,11 +363,9 @@ class Verifier(Rules):
             self.find('KEY_UNKNOWN', rec, 'note', cause, 'invalid' if self.requires_checkpoints() else 'none')
         if point.right and point.log_keys and not point.seals:
             point.seals, own = True, point.rec
-            if own and (self.last_seal is None or own.index > self.last_seal.rec.index):
-                self.last_seal = point
+            if own and (self.last_seal is None or own.index > self.last_seal.rec.index): self.last_seal = point
             if own and any('checkpoint' in key.roles for key in own.counting):
                 point.is_dated, self.clock = True, self.moment(own)
-
     def requires_checkpoints(self):
         """-> None, or how many records there must be before one is missed."""
         require, demands = self.trust.require, {'checkpoint_quorum', 'witness_threshold', 'checkpoint_max_age_seconds'}
@@ -414,15 +379,13 @@ class Verifier(Rules):
         has_names = len(point.names) >= self.trust.require.get('witness_threshold', 0)
         has_quorum = self.trust.quorum is None or self.trust.meets_quorum(point.by_policy, self.trust.quorum)
         return point.seals and point.size > 0 and self.enough_logs(point) and has_names and has_quorum
-
     def finish(self):
         self.is_at_end = True
         for rec, text in sorted(((rec, text) for text, recs in self.pending.items() for rec in recs), key=lambda pair: pair[0].index):
             self.find('AUTH_NOT_FOUND', rec, 'auth_event_id', 'late ' + text)
         # What is held counts for what follows, though its findings come later.
         found, self.findings = self.findings, []
-        for path, note in self.held:
-            self.hold(path, note)
+        for path, note in self.held: self.hold(path, note)
         held, self.findings, cover = self.findings, found, self.covers()[1]
         for rec in self.needing_cover():
             if rec.index >= cover and not rec.invalid:
@@ -430,8 +393,7 @@ class Verifier(Rules):
                 self.find('KEY_NOT_VALID_HERE', rec, '/signatures/0', signers)
         self.demands()
         self.findings += held
-        if self.predecessor:
-            self.succeeds(self.genesis.get('continues'), self.predecessor)
+        if self.predecessor: self.succeeds(self.genesis.get('continues'), self.predecessor)
         self.end_slices()
         self.findings.sort(key=lambda one: ORDER.index(one['severity' if one['class'] == 'none' else 'class']))
     def hold(self, path, note):
@@ -460,7 +422,6 @@ class Verifier(Rules):
                 and not (rec.type == 'key' and rec.event['action'] == 'revoke')]
     def needing_cover(self):
         return [rec for rec in self.counted() if all(key.revoked is not None for key in rec.counting)]
-
     def demands(self):
         require, order = self.trust.require, sorted(
             (point for point in self.points if point.seals), key=lambda point: (point.size, point.rec is None))
@@ -470,8 +431,7 @@ class Verifier(Rules):
             self.find(code, last and last.rec, cls='none' if meeting else 'invalid')
         age, own = require.get('checkpoint_max_age_seconds'), [point for point in meeting if point.rec][-1:]
         is_recent = own and own[0].is_dated and abs(self.now - instant(own[0].rec.event['occurred_at'])) <= (age or 0) * 10**9
-        if age is not None and meeting and not is_recent:
-            self.find('CHECKPOINT_MISSING', meeting[-1].rec)
+        if age is not None and meeting and not is_recent: self.find('CHECKPOINT_MISSING', meeting[-1].rec)
         base = meeting[-1] if meeting else None
         rest = [rec for rec in self.recs[base.size if base else 0:] if not base or rec is not base.rec and rec.attests is not base]
         if len(rest) > require.get('max_unsealed_records', self.count):
@@ -490,15 +450,13 @@ class Verifier(Rules):
         elif other.count < size or b64url(other.roots[size]) != stated['root']['b64']:
             code, place = ('TRUNCATED', 'tree_size') if other.count < size else ('FORKED', 'root')
         self.relation = {None: 'continues', 'LEDGER_MISMATCH': 'other-ledger'}.get(code) or code.lower()
-        if code:
-            self.tell(True, code, 'continues/' + place)
+        if code: self.tell(True, code, 'continues/' + place)
 
 def needs_authority(event):
     """Whether, from authority on, a signature is required of a well-formed event."""
     kind, part = event['event_type'], event.get('authorization', {})
     return kind in ('approval', 'revocation') or kind == 'adjustment' and event['direction'] == 'credit' or \
         kind == 'authorization' and event['decision'] == 'allow' and (part['kind'] == 'grant' or 'grant_event_id' not in part)
-
 def about(event):
     """What a finding says of its event."""
     part = event.get('authorization')
@@ -508,7 +466,6 @@ def about(event):
     out = {name: value for name, value in out.items() if holds(COMMON + name, value)}
     kind = event.get('event_type')
     return {**out, 'event_type': kind} if kind in ('execution', 'authorization') else out
-
 def judge(name, files, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None, trace=None):
     """-> a Verifier that has read a ledger, which is a name and its [(name, bytes, first seq of a segment)]."""
     trust, held, at = Trust(policy, witness), [], instant(now) if now else time.time_ns()
@@ -516,8 +473,7 @@ def judge(name, files, policy=None, witness=None, checkpoints=(), parents=(), pr
         head, mark, tail = data.decode(errors='replace').rpartition('\n\n')
         # Repeated lines are ignored.
         note = parse_note(head + mark + ''.join(dict.fromkeys(tail.splitlines(True))))
-        if note is None:
-            raise Refused('a held checkpoint is malformed: ' + path)
+        if note is None: raise Refused('a held checkpoint is malformed: ' + path)
         held.append((path, note))
     above = [Verifier(Trust(policy, witness), now=at).run(*parent) for parent in parents]
     before = Verifier(Trust(), now=at).run(*predecessor) if predecessor else None
