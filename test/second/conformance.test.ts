@@ -6,10 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PYTHON } from './kit.js';
+import { ADAPTER, PYTHON } from './kit.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const ADAPTER = fileURLToPath(new URL('adapter.py', import.meta.url));
 /** What README.md says it leaves out. */
 const LEFT_OUT = ['bundle', 'proof', 'receipt'];
 

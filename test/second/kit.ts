@@ -1,13 +1,22 @@
 /** The second verifier, which is Python, and what it says beside what the product says. */
 
 import { spawnSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Report } from '../../src/rules/report/report.js';
 
-const PROGRAM = fileURLToPath(new URL('verify.py', import.meta.url));
+export const ADAPTER = fileURLToPath(new URL('adapter.py', import.meta.url));
 
 /** How a ledger is verified: everything is a path but the time. */
 export interface Case {
@@ -33,19 +42,48 @@ export function askPython(cases: readonly Case[]): Answer[] {
   const folder = mkdtempSync(join(tmpdir(), 'northroot-second-'));
   const [input, output] = [join(folder, 'in'), join(folder, 'out')];
   try {
-    writeFileSync(input, cases.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    const frames = cases.map((one, id) => JSON.stringify({ id, op: 'report', input: inputOf(one) }));
+    writeFileSync(input, frames.map((frame) => `${frame}\n`).join(''));
     const files = [openSync(input, 'r'), openSync(output, 'w')] as const;
-    const { status, stderr } = spawnSync(PYTHON ?? '', ['-B', PROGRAM, 'batch'], {
+    const { status, stderr } = spawnSync(PYTHON ?? '', ['-B', ADAPTER], {
       stdio: [...files, 'pipe'],
       encoding: 'utf8',
     });
     files.forEach(closeSync);
     if (status !== 0) throw new Error(stderr);
-    const lines = readFileSync(output, 'utf8').trimEnd().split('\n');
-    return lines.map((line) => JSON.parse(line) as Answer);
+    return readFileSync(output, 'utf8').trimEnd().split('\n').map(answerOf);
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** The input of the operation `report` (conformance/README.md). */
+function inputOf({ path, policy, witness, checkpoints, parents, predecessor, now }: Case): object {
+  const bytes = (file: string): string => readFileSync(file, 'base64');
+  const named = (file: string): object => ({ name: file, bytes: bytes(file) });
+  return {
+    ledger: ledgerOf(path),
+    now,
+    ...(policy === undefined ? {} : { trust: bytes(policy) }),
+    ...(witness === undefined ? {} : { witness_policy: bytes(witness) }),
+    checkpoints: (checkpoints ?? []).map(named),
+    parents: (parents ?? []).map(ledgerOf),
+    ...(predecessor === undefined ? {} : { predecessor: ledgerOf(predecessor) }),
+  };
+
+  function ledgerOf(name: string): object {
+    if (!statSync(name).isDirectory()) return named(name);
+    const segments = readdirSync(name).filter((file) => /^[0-9]{20}\.jsonl$/.test(file));
+    return { name, segments: segments.sort().map((file) => named(join(name, file))) };
+  }
+}
+
+function answerOf(line: string): Answer {
+  const { result, error } = JSON.parse(line) as {
+    readonly result?: { readonly report?: Report; readonly refused?: string };
+    readonly error?: string;
+  };
+  return result?.report ?? { error: result?.refused ?? error ?? '', exit_status: 2 };
 }
 
 export type Answer = Report | { readonly error: string; readonly exit_status: number };

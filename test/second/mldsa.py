@@ -1,119 +1,60 @@
-"""Verification of pure ML-DSA-44 with empty context (FIPS 204, algorithms 3 and 8)."""
-
-import hashlib
+"""Verification of pure ML-DSA-44 with an empty context (FIPS 204, algorithms 3 and 8), which the library lacks."""
 from functools import lru_cache
+from hashlib import shake_128, shake_256
 
-Q, N, K, L_, GAMMA1, GAMMA2, TAU, BETA, OMEGA = 8380417, 256, 4, 4, 1 << 17, 95232, 39, 78, 80
+Q, N, K, GAMMA1, GAMMA2, TAU, BETA, OMEGA = 8380417, 256, 4, 1 << 17, 95232, 39, 78, 80
+ZETAS = [pow(1753, int(format(i, '08b')[::-1], 2), Q) for i in range(N)]
+HALVES = [pow(2 * zeta, -1, Q) for zeta in ZETAS]
 
-
-ZETAS = [pow(1753, int(format(i, '08b')[::-1], 2), 8380417) for i in range(256)]
-
-
-def _ntt(poly):
-    w, m, size = list(poly), 0, 128
-    while size:
-        for start in range(0, N, 2 * size):
-            m += 1
-            z = ZETAS[m]
-            for j in range(start, start + size):
-                t = z * w[j + size] % Q
-                w[j + size], w[j] = (w[j] - t) % Q, (w[j] + t) % Q
-        size //= 2
-    return w
-
-
-def _inverse(poly):
-    w, m, size = list(poly), N, 1
-    while size < N:
-        for start in range(0, N, 2 * size):
-            m -= 1
-            z = -ZETAS[m]
-            for j in range(start, start + size):
-                t = w[j]
-                w[j], w[j + size] = (t + w[j + size]) % Q, z * (t - w[j + size]) % Q
-        size *= 2
-    return [value * 8347681 % Q for value in w]
-
-
+def _ntt(poly, node=1):
+    half = len(poly) // 2
+    turned = [ZETAS[node] * value for value in poly[half:]] if half else []
+    pairs = list(zip(poly, turned))
+    return _ntt([(a + b) % Q for a, b in pairs], 2 * node) + _ntt([(a - b) % Q for a, b in pairs], 2 * node + 1) if half else poly
+def _inverse(poly, node=1):
+    half = len(poly) // 2
+    pairs = list(zip(_inverse(poly[:half], 2 * node), _inverse(poly[half:], 2 * node + 1))) if half else []
+    return [(a + b) * HALVES[0] % Q for a, b in pairs] + [(a - b) * HALVES[node] % Q for a, b in pairs] if half else poly
+def _unpacked(data, width):
+    bits = int.from_bytes(data, 'little')
+    return [bits >> width * j & (1 << width) - 1 for j in range(N)]
 def _uniform(seed):
-    data, out, at = hashlib.shake_128(seed).digest(3 * 512), [], 0
-    while len(out) < N:
-        value = data[at] | data[at + 1] << 8 | (data[at + 2] & 0x7F) << 16
-        at += 3
-        if value < Q:
-            out.append(value)
-    return out
-
-
+    data = shake_128(seed).digest(1536)
+    values = [int.from_bytes(data[at:at + 3], 'little') & 0x7FFFFF for at in range(0, 1536, 3)]
+    return [value for value in values if value < Q][:N]
 @lru_cache(64)
 def _key(raw):
-    rho = raw[:32]
-    matrix = [[_uniform(rho + bytes([s, r])) for s in range(L_)] for r in range(K)]
-    t1 = []
-    for i in range(K):
-        bits = int.from_bytes(raw[32 + 320 * i:352 + 320 * i], 'little')
-        t1.append(_ntt([(bits >> 10 * j & 1023) << 13 for j in range(N)]))
-    return matrix, t1, hashlib.shake_256(raw).digest(64)
-
-
+    matrix = [[_uniform(raw[:32] + bytes([s, r])) for s in range(K)] for r in range(K)]
+    t1 = [_ntt([value << 13 for value in _unpacked(raw[32 + 320 * i:352 + 320 * i], 10)]) for i in range(K)]
+    return matrix, t1, shake_256(raw).digest(64)
 def _hints(data):
     """-> the places of each polynomial's hints, or None."""
-    out, index = [], 0
-    for i in range(K):
-        end = data[OMEGA + i]
-        places = list(data[index:end])
-        if not index <= end <= OMEGA or sorted(set(places)) != places:
-            return None
-        out.append(set(places))
-        index = end
-    return None if any(data[index:OMEGA]) else out
-
-
+    ends = [0, *data[OMEGA:]]
+    out = [list(data[begin:end]) for begin, end in zip(ends, ends[1:])]
+    is_right = ends == sorted(ends) and ends[-1] <= OMEGA and all(sorted(set(places)) == places for places in out)
+    return out if is_right and not any(data[ends[-1]:OMEGA]) else None
 def _ball(seed):
-    data = hashlib.shake_256(seed).digest(1024)
+    data = shake_256(seed).digest(1024)
     signs, at, c = int.from_bytes(data[:8], 'little'), 8, [0] * N
     for i in range(N - TAU, N):
         while data[at] > i:
             at += 1
-        j = data[at]
-        at += 1
-        c[i] = c[j]
-        c[j] = Q - 1 if signs & 1 else 1
-        signs >>= 1
+        c[i], c[data[at]] = c[data[at]], Q - 1 if signs & 1 else 1
+        signs, at = signs >> 1, at + 1
     return c
-
-
 def _high(value, hint):
-    r0 = value % (2 * GAMMA2)
-    r0 -= 2 * GAMMA2 if r0 > GAMMA2 else 0
-    r1, r0 = (0, r0 - 1) if value - r0 == Q - 1 else ((value - r0) // (2 * GAMMA2), r0)
-    if not hint:
-        return r1
-    return (r1 + 1) % 44 if r0 > 0 else (r1 - 1) % 44
-
+    low = (value + GAMMA2 - 1) % (2 * GAMMA2) - GAMMA2 + 1
+    high = (value - low) // (2 * GAMMA2) % 44
+    return (high + (1 if low > 0 else -1)) % 44 if hint else high
 
 def verify(raw, message, signature):
-    if len(signature) != 2420:
-        return False
-    tilde, hints = signature[:32], _hints(signature[32 + 576 * L_:])
-    z = []
-    for i in range(L_):
-        bits = int.from_bytes(signature[32 + 576 * i:608 + 576 * i], 'little')
-        z.append([GAMMA1 - (bits >> 18 * j & 0x3FFFF) for j in range(N)])
-    if hints is None or any(abs(value) >= GAMMA1 - BETA for poly in z for value in poly):
-        return False
+    tilde, hints = signature[:32], _hints(signature[2336:]) if len(signature) == 2420 else None
+    z = [[GAMMA1 - value for value in _unpacked(signature[32 + 576 * i:608 + 576 * i], 18)] for i in range(K)]
+    if hints is None or any(abs(value) >= GAMMA1 - BETA for poly in z for value in poly): return False
     matrix, t1, tr = _key(raw)
-    mu = hashlib.shake_256(tr + b'\0\0' + message).digest(64)
-    c = _ntt(_ball(tilde))
-    z = [_ntt([value % Q for value in poly]) for poly in z]
-    packed = b''
+    mu, c, z, packed = shake_256(tr + b'\0\0' + message).digest(64), _ntt(_ball(tilde)), [*map(_ntt, z)], b''
     for i in range(K):
-        total = [-a * b for a, b in zip(c, t1[i])]
-        for j in range(L_):
-            total = [s + a * b for s, a, b in zip(total, matrix[i][j], z[j])]
-        w = _inverse([value % Q for value in total])
-        bits = 0
-        for j in range(N):
-            bits |= _high(w[j], j in hints[i]) << 6 * j
-        packed += bits.to_bytes(192, 'little')
-    return hashlib.shake_256(mu + packed).digest(32) == tilde
+        terms = zip(zip(*z), zip(*matrix[i]), c, t1[i])
+        w = _inverse([(sum(a * b for a, b in zip(*pair)) - d * t) % Q for *pair, d, t in terms])
+        packed += sum(_high(w[j], j in hints[i]) << 6 * j for j in range(N)).to_bytes(192, 'little')
+    return shake_256(mu + packed).digest(32) == tilde

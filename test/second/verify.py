@@ -1,878 +1,480 @@
 """An independent verifier of northroot ledgers, written from docs/spec and schemas alone. README.md says what it leaves out."""
-
 import json
-import os
 import re
-import sys
 import time
-import traceback
-from keys import NAME, Key, Tree, b64url, from_b64, from_b64url, key_id, keyid, pae, parse_note, sha
-from canonical import canonical, pointer, read
-from report import covers, needing_cover, report
+from canonical import canonical, once, pointer, read, utf16
+from keys import NAME, Key, Tree, b64url, digest, from_b64, from_b64url, key_id, keyid, pae, parse_note, sha
 from rules import Rules
-from shape import KNOWN, check, check_event, check_record, digest_text, holds, instant, is_digest, timestamp
+from shape import COMMON, KNOWN, check, check_event, check_record, digest_text, holds, instant, timestamp
 
-VIOLATIONS = set('''ALLOW_WITH_FAILED_CHECK HYGIENE_NOT_OK APPROVAL_REUSED PRINCIPAL_MISMATCH AUTHORIZATION_BEFORE_GRANT
-DELEGATION_EXCEEDED TOOL_NOT_ALLOWED GRANT_NOT_YET_VALID GRANT_EXPIRED ACTION_CAP_EXCEEDED RESERVATION_OVER_CAP
-APPROVAL_EXCEEDED APPROVAL_MISSING GRANT_REVOKED REQUEST_REPEATED SLICE_REUSED SLICE_MISMATCH SLICE_EXCEEDED
-AUTHORIZATION_REUSED EXECUTION_UNDER_DENY EXECUTION_BEFORE_AUTHORIZATION ACTION_EXPIRED RESERVATION_EXCEEDED
-METER_CAP_EXCEEDED RATE_LIMIT_EXCEEDED CONCURRENCY_EXCEEDED OUTPUT_MODE_EXCEEDED SELF_CREDIT ADJUSTMENT_EXCEEDED
-GRANT_DENIED'''.split())
-WARNINGS = set('''HYGIENE_LOSSY QUANTITY_LOSSY INTENT_UNLINKED RESOURCE_NOT_GRANTED TIME_INCONSISTENT RELEASE_OF_STARTED
-METER_UNREPORTED'''.split())
-INFOS = {'EVENT_TYPE_UNKNOWN', 'TIME_REGRESSION', 'METER_UNCAPPED'}
-ROLES = {
-    'genesis': ('admin', 'checkpoint', 'event'), 'checkpoint': ('checkpoint', 'event'),
-    'attestation': ('checkpoint', 'event'), 'key': ('admin',),
-}
-SEGMENT = re.compile(r'[0-9]{20}\.jsonl\Z')
-
+VIOLATIONS = '''ALLOW_WITH_FAILED_CHECK HYGIENE_NOT_OK APPROVAL_REUSED PRINCIPAL_MISMATCH AUTHORIZATION_BEFORE_GRANT
+DELEGATION_EXCEEDED TOOL_NOT_ALLOWED GRANT_NOT_YET_VALID GRANT_EXPIRED ACTION_CAP_EXCEEDED RESERVATION_OVER_CAP GRANT_DENIED
+APPROVAL_EXCEEDED APPROVAL_MISSING GRANT_REVOKED REQUEST_REPEATED SLICE_REUSED SLICE_MISMATCH SLICE_EXCEEDED AUTHORIZATION_REUSED
+EXECUTION_UNDER_DENY EXECUTION_BEFORE_AUTHORIZATION ACTION_EXPIRED RESERVATION_EXCEEDED METER_CAP_EXCEEDED RATE_LIMIT_EXCEEDED
+CONCURRENCY_EXCEEDED OUTPUT_MODE_EXCEEDED SELF_CREDIT ADJUSTMENT_EXCEEDED'''.split()
+WARNINGS = '''HYGIENE_LOSSY QUANTITY_LOSSY INTENT_UNLINKED RESOURCE_NOT_GRANTED TIME_INCONSISTENT RELEASE_OF_STARTED
+METER_UNREPORTED'''.split()
+INFOS = ('EVENT_TYPE_UNKNOWN', 'TIME_REGRESSION', 'METER_UNCAPPED', 'TAIL_UNSEALED')
+CLASSES = {**dict.fromkeys(VIOLATIONS, 'violation'), **dict.fromkeys([*WARNINGS, *INFOS[:3]], 'none')}
+ORDER = ('invalid', 'violation', 'warning', 'info')
+ROLES = {'genesis': ('admin', 'checkpoint', 'event'), 'checkpoint': ('checkpoint', 'event'), 'attestation': ('checkpoint', 'event'),
+         'key': ('admin',)}
+SEGMENT = re.compile(r'([0-9]{20})\.jsonl$')
 
 class Refused(Exception):
     """What a verifier cannot begin with: status 2."""
 
-
 class Record:
-    def __init__(self, file, line, offset, length, index):
-        self.file, self.line, self.offset, self.length, self.index = file, line, offset, length, index
-        self.seq = self.id = self.event = self.type = None
-        self.ok = self.is_bare = self.signed = self.denied = self.is_overdue = self.is_new = False
-        self.invalid = self.own_invalid = self.violation = False
-        self.counting, self.under, self.outcomes = [], [], []
-
-    @property
-    def place(self):
-        return self.index if self.seq is None else self.seq
-
+    seq = id = event = type = attests = None
+    ok = is_bare = signed = denied = is_overdue = is_new = is_unbound = invalid = own_invalid = violation = False
+    def __init__(self, where, index):
+        self.where, self.index, self.place, self.counting, self.under, self.outcomes = where, index, index, [], [], []
+    def counts(self):
+        """Whether it is valid at its own place."""
+        return not self.own_invalid and not self.is_overdue
     def verdict(self):
         return 'invalid' if self.invalid else 'violation' if self.violation else 'denied' if self.denied else 'ok'
 
-
 class Checkpoint:
-    def __init__(self, note, rec, path=None):
-        self.note, self.rec, self.path, self.size = note, rec, path, note.size
-        self.right, self.seals, self.is_dated = True, False, False
+    def __init__(self, note, rec, path=None, right=True):
+        self.note, self.rec, self.path, self.size, self.right, self.seals, self.is_dated = note, rec, path, note.size, right, False, False
         self.log_keys, self.pinned, self.names, self.by_policy, self.signed = {}, set(), set(), set(), {}
-
 
 class Trust:
     """A trust policy, and a witness policy."""
-
     def __init__(self, policy=None, witness=None):
-        self.keys, self.origins, self.require, self.is_given = [], None, {}, policy is not None
-        self.logs, self.witnesses, self.quorum, self.names_log, self.unknown = [], {}, None, False, 0
+        self.keys, self.is_given, self.logs, self.witnesses, self.groups = [], policy is not None, {}, {}, {}
+        self.quorum, self.names_log, self.unknown, value = None, False, 0, {}
         if policy is not None:
-            self._read(policy)
-        if witness is not None:
-            self._read_witness(witness)
-        self.log_bytes = {key.bytes for key in self.keys if 'checkpoint' in key.roles} | {raw for _, _, raw in self.logs}
-
-    def _read(self, data):
-        if len(data) > 1 << 20:
-            raise Refused('the policy is too large')
-        try:
-            value = json.loads(data.decode(), object_pairs_hook=_once)
-        except ValueError as error:
-            raise Refused(f'the policy is not JSON: {error}') from error
-        faults = check('trust-policy.json', value)
-        if faults:
-            raise Refused('the policy is malformed at ' + pointer(faults[0][0]))
+            try:
+                value = json.loads(policy.decode(), object_pairs_hook=once)
+            except ValueError as error:
+                raise Refused('the policy is not JSON') from error
+            if check('trust-policy.json', value) or len(policy) > 1 << 20: raise Refused('the policy is malformed')
         self.origins, self.require = value.get('origins'), value.get('require', {})
-        for index, entry in enumerate(value['keys']):
-            key = Key(entry)
-            fault = key.fault() or ('keyid' if any(key.id == other.id for other in self.keys) else None)
-            if not fault and 'witness' in key.roles:
-                fault = 'public_key' if key.kind == 'p256' else None if key.name and NAME.match(key.name) else 'name'
-            if fault:
-                raise Refused(f'the policy is malformed at /keys/{index}/{fault}')
-            key.pinned = True
+        for key in [Key(entry, pinned=True) for entry in value.get('keys', ())]:
+            is_wrong = 'witness' in key.roles and (key.kind == 'p256' or not NAME.fullmatch(key.name or ''))
+            if key.fault() or is_wrong or any(key.id == other.id for other in self.keys):
+                raise Refused('the policy has a wrong key: ' + key.id)
             self.keys.append(key)
-        logs = [key for key in self.keys if 'checkpoint' in key.roles and key.kind != 'p256']
+        logs = [key for key in self.keys if 'checkpoint' in key.roles]
         names = {key.name for key in self.keys if 'witness' in key.roles and key not in logs}
-        for name, most in (('checkpoint_quorum', logs), ('witness_threshold', names)):
-            if self.require.get(name, 0) > len(most):
-                raise Refused('the policy cannot be met at /require/' + name)
-
-    def _read_witness(self, data):
-        groups = {}
-        for line in data.decode().split('\n')[:-1]:
-            words = line.split()
-            if not words or words[0].startswith('#'):
-                continue
-            if words[0] in ('log', 'witness'):
-                name, hex_, text = words[-1 if words[0] == 'log' and len(words) == 2 else 1 if words[0] == 'log' else 2].split('+', 2)
-                raw = from_b64(text)
-                if raw[0] not in ((1, 6) if words[0] == 'log' else (4, 6)):
-                    self.unknown += 1
-                    self.names_log |= words[0] == 'log'
-                    groups[words[1]] = (1, [])
-                    continue
-                if key_id(name, raw[0], raw[1:]).hex() != hex_:
-                    raise Refused('the witness policy has a wrong key')
-                if words[0] == 'log':
-                    self.names_log = True
-                    self.logs.append((name, raw[0], raw[1:]))
-                else:
-                    self.witnesses[(name, raw[0], raw[1:])] = words[1]
-            elif words[0] == 'group':
-                need = {'any': 1, 'all': len(words) - 3}.get(words[2]) or int(words[2])
-                groups[words[1]] = (need, words[3:])
-            elif words[0] == 'quorum':
-                self.quorum = words[1] if words[1] != 'none' else None
-        self.groups = groups
-
+        if self.require.get('checkpoint_quorum', 0) > sum(key.kind != 'p256' for key in logs) \
+                or self.require.get('witness_threshold', 0) > len(names):
+            raise Refused('the policy cannot be met')
+        for line in witness.decode().split('\n')[:-1] if witness is not None else ():
+            self._read_witness(*[*line.split(), '', '', ''][:3], line.split()[3:])
+        self.log_bytes = {key.bytes for key in logs} | {raw for _, _, raw in self.logs}
+    def _read_witness(self, kind, first, second, rest):
+        if kind in ('log', 'witness'):
+            self.names_log |= kind == 'log'
+            name, hex_, text = (first if kind == 'log' else second).split('+', 2)
+            raw = from_b64(text)
+            if raw[0] not in ((1, 6) if kind == 'log' else (4, 6)):
+                self.unknown, self.groups[first] = self.unknown + 1, (1, [])
+            elif key_id(name, raw[0], raw[1:]).hex() != hex_:
+                raise Refused('the witness policy has a wrong key')
+            else:
+                (self.logs if kind == 'log' else self.witnesses)[name, raw[0], raw[1:]] = kind if kind == 'log' else first
+        elif kind == 'group':
+            self.groups[first] = {'any': 1, 'all': len(rest)}.get(second) or int(second), rest
+        elif kind == 'quorum':
+            self.quorum = first if first != 'none' else None
     def meets_quorum(self, signed, name):
-        if name in self.groups:
-            need, members = self.groups[name]
-            return sum(self.meets_quorum(signed, member) for member in members) >= need
-        return name in signed
+        need, members = self.groups.get(name, (0, ()))
+        return sum(self.meets_quorum(signed, member) for member in members) >= need if name in self.groups else name in signed
 
+class Verifier(Rules):
+    def __init__(self, trust, held=(), parents=(), predecessor=None, now=None, trace=None):
+        self.trust, self.held, self.predecessor, self.now, self.trace, self.sums = trust, held, predecessor, now, trace, {}
+        self.findings, self.folds, self.ids, self.pending, self.types, self.points, self.by_event = [], {}, {}, {}, {}, [], {}
+        self.count = self.bytes = self.expected = self.other = self.unknown_lines = self.point_count = 0
+        self.tree, self.prev, self.roots, self.recs, self.signers, self.relation = Tree(), sha(), [sha()], [], {}, 'other-ledger'
+        self.layout = self.ledger_id = self.tip = self.origin = self.clock = self.last_seal = None
+        self.parents, self.keys = {parent.ledger_id: parent for parent in parents}, {key.id: key for key in trust.keys}
+        self.genesis, self.signing, self.is_at_end = {}, {}, False
+        self.authority = any('authority' in key.roles for key in trust.keys)
+        self.signatures = {'valid': 0, 'invalid': 0, 'unverified': 0, 'missing': 0}
+        self.begin_rules()
+    def find(self, code, rec, place=None, cause=None, cls=None, at=(), related=None):
+        """Tells of a finding at a record, at a location, or (None) at the end. A place is a pointer, or begins in the event."""
+        cls, is_record = cls or CLASSES.get(code, 'invalid'), isinstance(rec, Record)
+        severity = 'error' if cls != 'none' else 'info' if code in INFOS else 'warning'
+        where = [*((rec.where if is_record else rec or self.end)[:4 - len(at)]), *at]
+        place = '/event/' + place if place and place[0] != '/' else place
+        if is_record:
+            rec.invalid |= cls == 'invalid'
+            rec.own_invalid |= cls == 'invalid' and not self.is_at_end
+            rec.violation |= cls == 'violation'
+            place = place.removeprefix('/event') if rec.is_bare and place else place
+        folds = cause is not None and len(utf16(cause)) <= 512
+        if folds and (code, severity, cause) in self.folds:
+            first = self.folds[code, severity, cause]
+            first['folded'] = first.get('folded', 0) + 1
+            return
+        at = dict(zip(('file', 'line', 'byte_offset', 'byte_length'), where))
+        finding = {'code': code, 'severity': severity, 'class': cls, 'at': at if place is None else {**at, 'pointer': place},
+                   'seq': rec.seq if is_record else None, 'event_id': rec.id if is_record else None}
+        finding.update(about(rec.event) if is_record and rec.event is not None and not self.is_at_end else {})
+        if related is not None:
+            finding['related'] = [{'file': related.where[0], 'line': related.where[1], 'seq': related.seq, 'event_id': related.id}]
+        self.findings.append(finding)
+        if folds and len(self.folds) < 4096: self.folds[code, severity, cause] = finding
+    def run(self, name, files):
+        self.path, self.end = name, [name, 1, 0, 0]
+        for file, data, first in files:
+            lines, offset = data.split(b'\n'), 0
+            self.bytes += len(data)
+            for number, line in enumerate(lines[:-1], 1):
+                self.rec = Record([file, number, offset, len(line)], self.count)
+                offset += len(line) + 1
+                if not self.tell(not line, 'LINE_BLANK'): self.line(self.rec, line, first if number == 1 else None)
+            self.end = [file, len(lines), offset, 0]
+            if lines[-1]: self.find('LINE_TORN', [*self.end[:3], len(lines[-1])])
+        self.finish()
+        return self
+    def line(self, rec, line, first):
+        clock = self.clock
+        self.recs.append(rec)
+        if not self.tell(len(line) > 65535, 'LINE_TOO_LONG'): self.judge(rec, line, first)
+        self.tell(rec.is_overdue, 'CHECKPOINT_MISSING', cause=str(self.last_seal and self.last_seal.rec.id))
+        self.prev, self.count = sha(b'\0', line), self.count + 1
+        self.tree.add(self.prev)
+        self.roots.append(self.tree.root())
+        self.other = self.expected + 1 if rec.seq == self.expected else self.other + 1
+        self.expected = (self.expected if rec.seq is None else rec.seq) + 1
+        if self.trace is not None: self.trace.append(self.step(rec, clock))
+        if isinstance(rec.type, str): self.types[rec.type] = self.types.get(rec.type, 0) + 1
+        if rec.id is not None:
+            self.tip = rec.id
+            self.ids.setdefault(rec.id, rec)
+            code = 'AUTH_AFTER_EXECUTION' if rec.type == 'authorization' else 'AUTH_NOT_AN_AUTHORIZATION'
+            for waiting in self.pending.pop(rec.id, ()): self.find(code, waiting, 'auth_event_id', 'late ' + rec.id)
+    def step(self, rec, clock):
+        """What holds after a record, as the conformance protocol has it."""
+        changed = []
+        for grant, unit, one in [(grant, *one) for grant in self.grants.values() for one in grant.accounts.items()]:
+            sums = {'used': str(one.used), 'reserved': str(one.reserved), 'estimated': str(min(one.estimated, one.used))}
+            changed += [{'grant': grant.id, 'unit': unit, **sums}] if self.sums.get((grant, unit)) != sums else []
+            self.sums[grant, unit] = sums
+        used = [one.rec.id for one in self.approvals.values() if rec.id and one.used_by == rec.id]
+        return {'seq': rec.index, 'clock': None if clock is None else timestamp(clock), 'verdict': rec.verdict(), 'accounts': changed,
+                'signatures': rec.outcomes, 'root': digest(self.roots[-1]), 'approvals': used}
+    def judge(self, rec, line, first):
+        """Steps 1 to 12."""
+        value, fault = read(line)
+        if fault: self.find(fault[0], rec, fault[2], at=(rec.where[2] + fault[1], int(fault[1] < len(line))))
+        if fault or self.tell(not isinstance(value, dict), 'SCHEMA', ''): return
+        self.layout = self.layout or ('bare' if 'event_type' in value and 'event' not in value else 'records')
+        rec.is_bare = self.layout == 'bare'
+        event, faults = (value, []) if rec.is_bare else (value.get('event'), check_record(value))
+        if isinstance(event, dict):
+            wrong = check_event(event, ('event',))
+            rec.ok, faults, rec.event, rec.type = not wrong, faults + wrong, event, event.get('event_type')
+            rec.id = digest_text(event.get('event_id'))
+            rec.is_new = rec.id not in self.ids
+        if not rec.is_bare and holds(COMMON + 'safe_integer', value.get('seq')): rec.seq = rec.place = value['seq']
+        for path, code in faults: self.find(code, rec, pointer(path))
+        if rec.event is not None: self.identity(rec, event)
+        if not rec.is_bare: self.chain(rec, value, first)
+        if rec.event is not None: self.judge_event(rec, value, event)
+        most, since = self.trust.require.get('checkpoint_max_records'), self.last_seal.rec.index + 1 if self.last_seal else 0
+        rec.is_overdue = most is not None and rec.type != 'checkpoint' and rec.index - since >= most
+        if rec.ok and rec.is_new:
+            self.apply_rules(rec, event)
+            if rec.type == 'checkpoint' and not rec.own_invalid: self.settle_slices(event['note'])
+    def identity(self, rec, event):
+        payload, tell = canonical({name: event[name] for name in event if name not in ('event_id', 'payload_digest')}), self.tell
+        stated, named = event.get('payload_digest'), digest_text(event.get('ledger_id'))
+        tell(digest_text(stated) not in (None, digest(sha(payload))), 'PAYLOAD_DIGEST_MISMATCH', 'payload_digest')
+        tell(rec.id and rec.id != digest(sha(b'northroot:event:v1\0', payload)), 'EVENT_ID_MISMATCH', 'event_id')
+        if rec.is_bare or rec.index == 0: self.ledger_id = self.ledger_id or (named if rec.is_bare else rec.id)
+        if rec.is_bare or rec.index:
+            is_key, is_required = rec.type == 'key', self.signing.get('binding') == 'required' and rec.type != 'genesis'
+            rec.is_unbound = tell(named and self.ledger_id and named != self.ledger_id, 'LEDGER_MISMATCH', 'ledger_id', named)
+            is_missing = not rec.is_bare and 'ledger_id' not in event and (is_key or is_required)
+            rec.is_unbound |= tell(is_missing, 'LEDGER_UNBOUND', 'ledger_id', 'key' if is_key else '')
+    def chain(self, rec, value, first):
+        is_genesis = rec.type == 'genesis'
+        self.tell(isinstance(rec.type, str) and rec.index == 0 and not is_genesis, 'GENESIS_MISSING', 'event_type')
+        self.tell(rec.index > 0 and is_genesis, 'GENESIS_MISPLACED', 'event_type')
+        self.tell(digest_text(value.get('prev')) not in (None, digest(self.prev)), 'PREV_MISMATCH', '/prev')
+        is_gap = rec.seq not in (self.expected, self.other) or first is not None and rec.seq != first
+        self.tell(rec.seq is not None and is_gap, 'SEQ_GAP', '/seq')
+    def judge_event(self, rec, value, event):
+        """Steps 6 to 10."""
+        if rec.index == 0: self.first(rec, event)
+        is_named = holds(COMMON + 'event_type', rec.type) and rec.type not in KNOWN and not rec.type.startswith('x.')
+        self.tell(is_named, 'EVENT_TYPE_UNKNOWN', 'event_type', rec.type)
+        is_lost = rec.ok and 'prev_event_id' in event and digest_text(event['prev_event_id']) not in self.ids
+        self.tell(is_lost, 'PREV_EVENT_NOT_FOUND', 'prev_event_id')
+        self.tell(not rec.is_new, 'EVENT_DUPLICATE', 'event_id')
+        self.sign(rec, value, event)
+        self.point_count += rec.type == 'checkpoint'
+        if rec.ok and rec.is_new and not rec.is_bare and rec.type in ('checkpoint', 'attestation', 'key'):
+            getattr(self, 'step_' + rec.type)(rec, event)
+    def first(self, rec, event):
+        origins = self.trust.origins
+        self.tell(rec.is_bare and origins is not None, 'ORIGIN_MISMATCH', '')
+        if not rec.is_bare and rec.ok and rec.type == 'genesis':
+            self.genesis, self.signing, self.origin, self.clock = event, event['signing'], event['origin'], self.moment(rec)
+            self.tell(origins is not None and self.origin not in origins, 'ORIGIN_MISMATCH', 'origin')
+            seen = set()
+            for index, key in enumerate(map(Key, event['keys'])):
+                fault = key.fault() or ('keyid' if key.id in seen else None)
+                if not self.tell(fault, 'SCHEMA', f'keys/{index}/{fault}'):
+                    seen.add(key.id)
+                    self.know(key, not self.trust.is_given)
+    def know(self, key, is_so=True):
+        if is_so:
+            self.keys[key.id] = key
+            self.authority |= 'authority' in key.roles
+    def sign(self, rec, value, event):
+        demanded, given = self.trust.require.get('event_signatures'), value.get('signatures')
+        is_authority = rec.ok and needs_authority(event)
+        is_required = rec.type == 'key' or self.authority and is_authority or (demanded or self.signing.get('events')) == 'required'
+        if rec.is_bare: self.signatures['missing'] += self.tell(demanded == 'required', 'SIGNATURE_MISSING', '', '')
+        if rec.is_bare or not isinstance(given, list) or len(given) > 16 or not all(
+                isinstance(one, dict) and isinstance(one.get('keyid'), str) and isinstance(one.get('sig'), str) for one in given):
+            return
+        self.needs_authority |= is_authority and not self.authority
+        self.signatures['missing'] += not given
+        self.tell(is_required and not given, 'SIGNATURE_MISSING', '/signatures')
+        message, seen, results, valid = pae(canonical(event)), set(), [], {}
+        for index, (id_, text) in enumerate((one['keyid'], one['sig']) for one in given):
+            key, fault, place, outcome = self.keys.get(id_), None, f'/signatures/{index}', 'copy'
+            if (id_, text) not in seen:
+                is_wrong = self.tell(key and not key.signs(message, text), 'SIGNATURE_INVALID', place)
+                fault = None if is_wrong else 'KEY_UNKNOWN' if not key else self.entitlement(rec, event, key) if rec.ok else None
+                results += [(fault, place, None if key else id_)] if fault else []
+                outcome = 'unverified' if key is None else 'invalid' if is_wrong or fault else 'valid'
+                self.signatures[outcome] += 1
+                valid.update({id_: key} if outcome == 'valid' else {})
+            seen.add((id_, text))
+            rec.outcomes.append({'keyid': id_, 'outcome': outcome})
+        rec.signed, rec.counting = bool(valid), list(valid.values()) if rec.ok else []
+        for id_ in valid: self.signers[id_] = self.signers.get(id_, 0) + 1
+        for code, place, cause in results:
+            is_warning = rec.signed or code == 'KEY_UNKNOWN' and not is_required or code == 'KEY_NOT_FOR_ROLE' and any(
+                other in ('KEY_NOT_FOR_PRINCIPAL', 'KEY_NOT_VALID_HERE') for other, _, _ in results)
+            self.find(code, rec, place, cause, 'none' if is_warning else 'invalid')
+    def entitlement(self, rec, event, key):
+        people = [people for role, people in self.rows(event) if role in key.roles]
+        if key.webauthn and rec.type != 'approval' or not people: return 'KEY_NOT_FOR_ROLE'
+        if not any(all(map(key.covers, some)) for some in people): return 'KEY_NOT_FOR_PRINCIPAL'
+        return None if key.revoked is None and key.is_valid_at(self.moment(rec)) else 'KEY_NOT_VALID_HERE'
+    def rows(self, event):
+        """-> which roles may sign this, each with the principals that the key must cover."""
+        kind, who = event['event_type'], event['principal_id']
+        if kind not in ('authorization', 'approval', 'adjustment', 'revocation'):
+            return [(role, [who]) for role in ROLES.get(kind, ('event',))]
+        part, is_allow = event.get('authorization', event), event.get('decision') == 'allow'
+        grant, is_grant = self.grants.get(digest_text(part.get('grant_event_id'))), part.get('kind') == 'grant'
+        parents = [('event', [grant.principal])] if is_allow and is_grant and grant else []
+        either, both = [('authority', [who]), ('event', [who])], [('authority', [who, grant.principal if grant else who])]
+        if not self.authority: return either[1:] + parents
+        if is_allow: return both + parents if is_grant else either if 'grant_event_id' in part else either[:1]
+        if kind == 'revocation' and grant:
+            period, owners = grant.withdrawn(), [above.principal for above in grant.chain]
+            may = who in owners and (event['effect'] != 'resume' or who != grant.principal and not (period and period.by_authority))
+            return both + either * may
+        return both if needs_authority(event) and kind != 'approval' else either
+    def step_key(self, rec, event):
+        old, is_add = self.keys.get(event['key']['keyid']), event['action'] == 'add'
+        if rec.signed and not rec.is_unbound and not is_add:
+            self.tell(not old, 'KEY_UNKNOWN', 'key/keyid', cls='none')
+            if old and old.revoked is None: old.revoked, old.revoked_seq = rec.index, rec.seq
+        elif rec.signed and not rec.is_unbound and not (old and old.pinned):
+            key = Key(event['key'], rec.counting)
+            fault = key.fault()
+            self.know(key, not self.tell(fault or old, 'SCHEMA', 'key/' + (fault or 'keyid')))
+    def step_checkpoint(self, rec, event):
+        note, root, tip, tell = parse_note(event['note']), event['root']['b64'], digest_text(event['chain_tip_event_id']), self.tell
+        off, self.by_event[rec.id] = event['tree_size'] - self.count, None
+        wrong = tell(off, 'CHECKPOINT_SIZE_MISMATCH', 'tree_size', str(off))
+        wrong |= tell(not off and root != b64url(self.roots[-1]), 'CHECKPOINT_ROOT_MISMATCH', 'root', '')
+        wrong |= tell(not off and tip != self.tip, 'CHECKPOINT_ROOT_MISMATCH', 'chain_tip_event_id')
+        if not tell(note is None, 'CHECKPOINT_NOTE_MALFORMED', 'note'):
+            wrong |= tell(self.origin not in (None, note.origin), 'ORIGIN_MISMATCH', 'note')
+            wrong |= tell(note.size != event['tree_size'], 'CHECKPOINT_SIZE_MISMATCH', 'note')
+            wrong |= tell(b64url(note.root) != root, 'CHECKPOINT_ROOT_MISMATCH', 'note')
+            point = self.by_event[rec.id] = Checkpoint(note, rec, right=not wrong)
+            self.points.append(point)
+            self.note_signatures(rec, point, note, 'checkpoint')
+    def step_attestation(self, rec, event):
+        named, note = digest_text(event['checkpoint_event_id']), parse_note(event['note'])
+        point = self.by_event.get(named)
+        self.tell(named not in self.by_event, 'CHECKPOINT_MISSING', 'checkpoint_event_id')
+        if not self.tell(note is None or point and note.text != point.note.text, 'CHECKPOINT_NOTE_MALFORMED', 'note'):
+            rec.attests = point or Checkpoint(note, rec, right=False)
+            self.note_signatures(rec, rec.attests, note, 'attestation')
+    def moment(self, rec):
+        """The instant at which a record is judged."""
+        at = instant(rec.event['occurred_at'])
+        return at if self.clock is None else max(at, self.clock)
+    def candidates(self, origin, name, id_):
+        """-> the keys that a line belongs to: (side, type, kind, raw, key of the ledger or None)."""
+        out = []
+        for key in self.keys.values():
+            is_witness, is_quantum = 'witness' in key.roles, key.kind == 'ml-dsa-44'
+            is_log = name == origin and (not is_quantum or 'checkpoint' in key.roles or not is_witness)
+            sides = [('log', 6 if is_quantum else 1)] * is_log
+            if is_witness and key.name == name and not (is_quantum and is_log):
+                sides.append(('witness', 6 if is_quantum else 4))
+            out += [(*side, key.kind, key.bytes, key) for side in sides if key.kind != 'p256' and not key.webauthn]
+        known = {(one[0], one[3]) for one in out if key_id(name, one[1], one[3]) == id_}
+        for side, entries in (('log', self.trust.logs if name == origin else ()), ('witness', self.trust.witnesses)):
+            out += [(side, type_, 'ml-dsa-44' if type_ == 6 else 'ed25519', raw, None) for entry, type_, raw in entries
+                    if entry == name and (side, raw) not in known]
+        return [one for one in out if key_id(name, one[1], one[3]) == id_]
+    def note_signatures(self, rec, point, note, mode):
+        """Judges the lines of a note, unless it is another log's; then seals what it may. mode: checkpoint, attestation or held."""
+        trust, first, later, log_counts, is_held = self.trust, {}, {}, False, mode == 'held'
+        at, is_ours = None if is_held else self.moment(rec), is_held or self.origin in (None, note.origin)
+        revoked = {key.bytes for key in self.keys.values() if key.revoked is not None and (not is_held or key.revoked < note.size)}
+        for name, id_, signature in dict.fromkeys(note.lines if is_ours else ()):
+            found = self.candidates(note.origin, name, id_)
+            self.unknown_lines += not found and not is_held
+            checked = [(one, *note.holds(one[2], one[3], name, signature, one[1])) for one in found]
+            right = [(*one, time) for one, is_right, time in checked if is_right]
+            first.update({('CHECKPOINT_SIGNATURE_INVALID', *found[0][::3]): True} if found and not right else {})
+            for side, type_, kind, raw, key, time in right:
+                is_log, is_timely = side == 'log', is_held or key and key.is_valid_at(at)
+                by_policy = (trust.logs if is_log else trust.witnesses).get((name, type_, raw))
+                is_sealing = is_log and key and 'checkpoint' in key.roles
+                faults = {'KEY_NOT_VALID_HERE': raw in revoked or not (key is None or by_policy or is_timely),
+                          'KEY_NOT_FOR_ROLE': is_log and not by_policy and not is_sealing}
+                later.update({(code, side, raw): True for code in faults if faults[code]})
+                if any(faults.values()) or not is_log and (not time or raw in trust.log_bytes): continue
+                log_counts |= is_log
+                point.by_policy |= {by_policy} if by_policy else set()
+                if is_sealing and is_timely:
+                    point.log_keys[key.id], point.signed[key.id, name, side] = key, False
+                    point.pinned |= {key.id} if key.pinned else set()
+                elif not is_log:
+                    point.names |= {name} if key and key.pinned else set()
+                    point.signed[keyid(kind, raw), name, side] = not by_policy and not key.pinned
+        for code, _, _ in {**first, **later}:
+            is_warning = mode == 'attestation' or code != 'CHECKPOINT_SIGNATURE_INVALID' and log_counts
+            self.find(code, rec or [point.path, 1, 0, 0], None if is_held else 'note', cls='none' if is_warning else 'invalid')
+        if mode == 'checkpoint' and is_ours and not (log_counts or first or later):
+            ids = [id_.hex() for name, id_, _ in note.lines if name == note.origin]
+            cause = f'note {note.origin}+{ids[0]}' if ids else f'note none named {note.origin}'
+            self.find('KEY_UNKNOWN', rec, 'note', cause, 'invalid' if self.requires_checkpoints() else 'none')
+        if point.right and point.log_keys and not point.seals:
+            point.seals, own = True, point.rec
+            if own and (self.last_seal is None or own.index > self.last_seal.rec.index): self.last_seal = point
+            if own and any('checkpoint' in key.roles for key in own.counting):
+                point.is_dated, self.clock = True, self.moment(own)
+    def requires_checkpoints(self):
+        """-> None, or how many records there must be before one is missed."""
+        require, demands = self.trust.require, {'checkpoint_quorum', 'witness_threshold', 'checkpoint_max_age_seconds'}
+        if require.keys() & demands or self.trust.names_log or self.trust.quorum or require.get('checkpoints') == 'required':
+            return 1
+        return 2 if 'checkpoints' not in require and self.signing.get('checkpoints') == 'required' else None
+    def enough_logs(self, point):
+        has_log = not self.trust.names_log or 'log' in point.by_policy
+        return has_log and len(point.pinned) >= self.trust.require.get('checkpoint_quorum', 0)
+    def meets(self, point):
+        has_names = len(point.names) >= self.trust.require.get('witness_threshold', 0)
+        has_quorum = self.trust.quorum is None or self.trust.meets_quorum(point.by_policy, self.trust.quorum)
+        return point.seals and point.size > 0 and self.enough_logs(point) and has_names and has_quorum
+    def finish(self):
+        self.is_at_end = True
+        for rec, text in sorted(((rec, text) for text, recs in self.pending.items() for rec in recs), key=lambda pair: pair[0].index):
+            self.find('AUTH_NOT_FOUND', rec, 'auth_event_id', 'late ' + text)
+        # What is held counts for what follows, though its findings come later.
+        found, self.findings = self.findings, []
+        for path, note in self.held: self.hold(path, note)
+        held, self.findings, cover = self.findings, found, self.covers()[1]
+        for rec in self.needing_cover():
+            if rec.index >= cover and not rec.invalid:
+                signers = 'signers ' + ' '.join(sorted(key.id for key in rec.counting))
+                self.find('KEY_NOT_VALID_HERE', rec, '/signatures/0', signers)
+        self.demands()
+        self.findings += held
+        if self.predecessor: self.succeeds(self.genesis.get('continues'), self.predecessor)
+        self.end_slices()
+        self.findings.sort(key=lambda one: ORDER.index(one['severity' if one['class'] == 'none' else 'class']))
+    def hold(self, path, note):
+        is_ours, is_there = self.origin in (None, note.origin), note.size <= self.count
+        relation = 'other-origin' if not is_ours else 'truncated' if not is_there else \
+            'extends' if self.roots[note.size] == note.root else 'forked'
+        point = Checkpoint(note, None, path, relation == 'extends' and note.size > 0)
+        point.relation = relation
+        self.note_signatures(None, point, note, 'held')
+        if relation != 'extends':
+            self.find(relation.upper() if is_ours else 'ORIGIN_MISMATCH', None if is_ours else [path, 1, 0, 0])
+        self.points.append(point)
+    def covers(self):
+        """-> how many records are covered by sealing checkpoints of keys that are not revoked, and by any."""
+        tainted, size = {key.id for key in self.keys.values() if key.revoked is not None}, -1
+        while size != len(tainted):
+            size = len(tainted)
+            tainted |= {key.id for key in self.keys.values() if key.adders and all(one.id in tainted for one in key.adders)}
+        seals = [point for point in self.points if point.seals]
+        clean = [point.size for point in seals if set(point.log_keys) - tainted]
+        return max(clean, default=0), max((point.size for point in seals), default=0)
+    def counted(self):
+        """The records whose signatures need cover where their keys are revoked."""
+        sealing = {point.rec for point in self.points if point.seals}
+        return [rec for rec in self.recs if rec.counting and rec not in sealing and not rec.own_invalid
+                and not (rec.type == 'key' and rec.event['action'] == 'revoke')]
+    def needing_cover(self):
+        return [rec for rec in self.counted() if all(key.revoked is not None for key in rec.counting)]
+    def demands(self):
+        require, order = self.trust.require, sorted(
+            (point for point in self.points if point.seals), key=lambda point: (point.size, point.rec is None))
+        last, meeting, least = order[-1] if order else None, [point for point in order if self.meets(point)], self.requires_checkpoints()
+        if least and self.count >= least and not (last and self.meets(last)):
+            code = 'CHECKPOINT_MISSING' if last is None or not self.enough_logs(last) else 'WITNESS_QUORUM'
+            self.find(code, last and last.rec, cls='none' if meeting else 'invalid')
+        age, own = require.get('checkpoint_max_age_seconds'), [point for point in meeting if point.rec][-1:]
+        is_recent = own and own[0].is_dated and abs(self.now - instant(own[0].rec.event['occurred_at'])) <= (age or 0) * 10**9
+        if age is not None and meeting and not is_recent: self.find('CHECKPOINT_MISSING', meeting[-1].rec)
+        base = meeting[-1] if meeting else None
+        rest = [rec for rec in self.recs[base.size if base else 0:] if not base or rec is not base.rec and rec.attests is not base]
+        if len(rest) > require.get('max_unsealed_records', self.count):
+            self.find('TAIL_UNSEALED', base and base.rec, cls='invalid')
+        elif last and self.unsealed(last):
+            self.find('TAIL_UNSEALED', last.rec, cls='none')
+    def unsealed(self, point):
+        return self.count - point.size - (point.rec is not None)
+    def succeeds(self, stated, other):
+        self.rec, size, code = self.recs[0] if self.genesis else None, stated['tree_size'] if stated else 0, None
+        if stated is None:
+            self.tell(True, 'LEDGER_MISMATCH', 'continues' if self.genesis else None)
+            return
+        if other.ledger_id != digest_text(stated['ledger_id']) or other.layout != 'records':
+            code, place = 'LEDGER_MISMATCH', 'ledger_id'
+        elif other.count < size or b64url(other.roots[size]) != stated['root']['b64']:
+            code, place = ('TRUNCATED', 'tree_size') if other.count < size else ('FORKED', 'root')
+        self.relation = {None: 'continues', 'LEDGER_MISMATCH': 'other-ledger'}.get(code) or code.lower()
+        if code: self.tell(True, code, 'continues/' + place)
 
+def needs_authority(event):
+    """Whether, from authority on, a signature is required of a well-formed event."""
+    kind, part = event['event_type'], event.get('authorization', {})
+    return kind in ('approval', 'revocation') or kind == 'adjustment' and event['direction'] == 'credit' or \
+        kind == 'authorization' and event['decision'] == 'allow' and (part['kind'] == 'grant' or 'grant_event_id' not in part)
 def about(event):
     """What a finding says of its event."""
     part = event.get('authorization')
     action = part.get('action') if isinstance(part, dict) else None
     tool = event.get('tool_name', action.get('tool_name') if isinstance(action, dict) else None)
-    kind, who = event.get('event_type'), event.get('principal_id')
-    out = {'principal_id': who} if holds('common.json#/$defs/principal_id', who) else {}
-    if holds('common.json#/$defs/tool_name', tool):
-        out['tool_name'] = tool
+    out = {'principal_id': event.get('principal_id'), 'tool_name': tool}
+    out = {name: value for name, value in out.items() if holds(COMMON + name, value)}
+    kind = event.get('event_type')
     return {**out, 'event_type': kind} if kind in ('execution', 'authorization') else out
-
-
-def _once(pairs):
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError('a repeated name')
-    return dict(pairs)
-
-
-class Verifier(Rules):
-    def __init__(self, trust=None, held=(), parents=(), predecessor=None, now=None, keeps_roots=False, trace=None):
-        self.keeps_roots, self.is_at_end, self.trace, self.sums = keeps_roots, False, trace, {}
-        self.trust, self.held, self.predecessor, self.now = trust or Trust(), held, predecessor, now
-        self.parents = {parent.ledger_id: parent for parent in parents}
-        self.findings, self.folds = [], {}
-        self.ids, self.pending, self.types = {}, {}, {}
-        self.count = self.bytes = 0
-        self.tree, self.prev, self.expected, self.other = Tree(), sha(), 0, 0
-        self.roots, self.recs = {}, []
-        self.layout = self.ledger_id = self.tip = self.genesis = self.origin = self.clock = None
-        self.keys = {key.id: key for key in self.trust.keys}
-        self.authority = any('authority' in key.roles for key in self.trust.keys)
-        self.points, self.by_event, self.covered_by = [], {}, []
-        self.sealed = self.last_seal = None
-        self.signature_counts = {'valid': 0, 'invalid': 0, 'unverified': 0, 'missing': 0}
-        self.relation = 'other-ledger'
-        self.signers, self.unknown_lines, self.point_count = {}, 0, 0
-        # Sizes at which roots are asked for at the end.
-        self.asked = {note.size for _, note in held}
-        self.begin_rules()
-
-    def find(self, code, rec, place=None, cause=None, cls=None, at=None, severity=None, related=None):
-        if cls is None:
-            cls = 'violation' if code in VIOLATIONS else 'none' if code in WARNINGS or code in INFOS else 'invalid'
-        if severity is None:
-            severity = 'error' if cls != 'none' else 'info' if code in INFOS or code == 'TAIL_UNSEALED' else 'warning'
-        if isinstance(rec, Record):
-            rec.invalid |= cls == 'invalid'
-            rec.own_invalid |= cls == 'invalid' and not self.is_at_end
-            rec.violation |= cls == 'violation'
-            where = [rec.file, rec.line, rec.offset, rec.length]
-            if place is not None and rec.is_bare and place.startswith('/event'):
-                place = place[6:]
-        else:
-            where = rec or self.end
-            rec = None
-        if at:
-            where[2:] = at
-        key = (code, severity, cause)
-        if cause is not None and len(cause.encode('utf-16-be')) <= 512:
-            if key in self.folds:
-                self.folds[key]['folded'] = self.folds[key].get('folded', 0) + 1
-                return
-        finding = {
-            'code': code, 'severity': severity, 'class': cls, 'at': {
-                'file': where[0], 'line': where[1], 'byte_offset': where[2], 'byte_length': where[3]},
-            'seq': rec.seq if rec else None, 'event_id': rec.id if rec else None,
-        }
-        if place is not None:
-            finding['at']['pointer'] = place
-        if rec and rec.event is not None and not self.is_at_end:
-            finding.update(about(rec.event))
-        if related is not None:
-            finding['related'] = [{'file': related.file, 'line': related.line, 'seq': related.seq, 'event_id': related.id}]
-        self.findings.append(finding)
-        if cause is not None and len(self.folds) < 4096 and len(cause.encode('utf-16-be')) <= 512:
-            self.folds[key] = finding
-
-    # Lines
-
-    def run(self, name, files):
-        self.path, self.end = name, [name, 1, 0, 0]
-        for file, data, first in files:
-            self.file(file, data, first)
-        self.finish()
-        return self
-
-    def file(self, file, data, first):
-        lines, offset = data.split(b'\n'), 0
-        self.bytes += len(data)
-        for number, line in enumerate(lines[:-1], 1):
-            rec = Record(file, number, offset, len(line), self.count)
-            offset += len(line) + 1
-            if not line:
-                self.find('LINE_BLANK', rec)
-                continue
-            self.line(rec, line, first if number == 1 else None)
-        self.end = [file, len(lines), offset, 0]
-        if lines[-1]:
-            self.find('LINE_TORN', Record(file, len(lines), offset, len(lines[-1]), None))
-
-    def line(self, rec, line, first):
-        self.recs.append(rec)
-        clock = self.clock
-        if len(line) > 65535:
-            self.find('LINE_TOO_LONG', rec)
-        else:
-            self.judge(rec, line, first)
-        if rec.is_overdue:
-            self.find('CHECKPOINT_MISSING', rec, cause=str(self.last_seal and self.last_seal.rec.id))
-        leaf = sha(b'\0', line)
-        self.tree.add(leaf)
-        self.prev, self.count = leaf, self.count + 1
-        if self.keeps_roots or self.count in self.asked:
-            self.roots[self.count] = self.tree.root()
-        self.other = self.expected + 1 if rec.seq == self.expected else self.other + 1
-        self.expected = rec.seq + 1 if rec.seq is not None else self.expected + 1
-        if self.trace is not None:
-            self.trace.append(self.step(rec, clock))
-        if rec.event is None:
-            return
-        kind = rec.event.get('event_type')
-        if isinstance(kind, str):
-            self.types[kind] = self.types.get(kind, 0) + 1
-        if rec.id is None:
-            return
-        self.tip = rec.id
-        self.ids.setdefault(rec.id, rec)
-        for waiting in self.pending.pop(rec.id, ()):
-            code = 'AUTH_AFTER_EXECUTION' if kind == 'authorization' else 'AUTH_NOT_AN_AUTHORIZATION'
-            self.find(code, waiting, '/event/auth_event_id', 'late ' + rec.id)
-
-    def step(self, rec, clock):
-        """What holds after a record, as the conformance protocol has it."""
-        changed = []
-        for grant in self.grants.values():
-            for unit, one in grant.accounts.items():
-                sums = tuple(str(part) for part in (one.used, one.reserved, min(one.estimated, one.used)))
-                if self.sums.get((grant, unit)) != sums:
-                    self.sums[grant, unit] = sums
-                    changed.append({'grant': grant.id, 'unit': unit, **dict(zip(('used', 'reserved', 'estimated'), sums))})
-        return {
-            'seq': rec.index, 'clock': None if clock is None else timestamp(clock), 'verdict': rec.verdict(),
-            'signatures': rec.outcomes, 'accounts': changed, 'approvals': [
-                one.rec.id for one in self.approvals.values() if one.used_by is not None and one.used_by == rec.id],
-            'root': 'sha-256:' + b64url(self.tree.root())}
-
-    def overdue(self, rec):
-        most = self.trust.require.get('checkpoint_max_records')
-        since = self.last_seal.rec.index + 1 if self.last_seal else 0
-        rec.is_overdue = most is not None and rec.type != 'checkpoint' and rec.index - since >= most
-
-    def judge(self, rec, line, first):
-        value, fault = read(line)
-        if fault:
-            code, at, place = fault
-            self.find(code, rec, place, at=(rec.offset + at, 1 if at < len(line) else 0))
-            return
-        if not isinstance(value, dict):
-            self.find('SCHEMA', rec, '')
-            return
-        if self.layout is None:
-            self.layout = 'bare' if 'event_type' in value and 'event' not in value else 'records'
-        rec.is_bare = self.layout == 'bare'
-        event = value if rec.is_bare else value.get('event')
-        faults = [] if rec.is_bare else check_record(value)
-        if rec.is_bare or isinstance(event, dict):
-            wrong = check_event(event, () if rec.is_bare else ('event',))
-            rec.ok = not wrong
-            faults += wrong
-        if not rec.is_bare:
-            seq = value.get('seq')
-            rec.seq = seq if holds('common.json#/$defs/safe_integer', seq) else None
-        if isinstance(event, dict):
-            rec.event, rec.type = event, event.get('event_type')
-            rec.id = digest_text(event.get('event_id'))
-            rec.is_new = rec.id not in self.ids or rec.id is None
-        for path, code in faults:
-            self.find(code, rec, ('/event' if rec.is_bare else '') + pointer(path))
-        if rec.event is not None:
-            self.identity(rec, event)
-        if not rec.is_bare:
-            self.chain(rec, value, first)
-        if rec.event is None:
-            return self.overdue(rec)
-        if rec.index == 0:
-            self.first(rec, event)
-        if isinstance(rec.type, str) and holds('common.json#/$defs/event_type', rec.type) and rec.type not in KNOWN \
-                and not rec.type.startswith('x.'):
-            self.find('EVENT_TYPE_UNKNOWN', rec, '/event/event_type', rec.type)
-        if rec.ok and 'prev_event_id' in event and digest_text(event['prev_event_id']) not in self.ids:
-            self.find('PREV_EVENT_NOT_FOUND', rec, '/event/prev_event_id')
-        if not rec.is_new:
-            self.find('EVENT_DUPLICATE', rec, '/event/event_id')
-        self.signatures(rec, value, event)
-        is_judged = rec.ok and rec.is_new
-        if is_judged and not rec.is_bare and rec.type in ('checkpoint', 'attestation', 'key'):
-            getattr(self, 'step_' + rec.type)(rec, event)
-        elif rec.type == 'checkpoint':
-            self.point_count += 1
-        self.overdue(rec)
-        if is_judged:
-            self.apply_rules(rec)
-            if rec.type == 'checkpoint' and not rec.own_invalid:
-                self.settle_slices(rec)
-
-    def identity(self, rec, event):
-        payload = canonical({name: event[name] for name in event if name not in ('event_id', 'payload_digest')})
-        digest = event.get('payload_digest')
-        if is_digest(digest) and digest['b64'] != b64url(sha(payload)):
-            self.find('PAYLOAD_DIGEST_MISMATCH', rec, '/event/payload_digest')
-        if rec.id and rec.id != 'sha-256:' + b64url(sha(b'northroot:event:v1\0', payload)):
-            self.find('EVENT_ID_MISMATCH', rec, '/event/event_id')
-        rec.is_unbound = False
-        named = digest_text(event.get('ledger_id'))
-        if rec.is_bare:
-            self.ledger_id = self.ledger_id or named
-        elif rec.index == 0:
-            self.ledger_id = rec.id
-            return
-        if named and self.ledger_id and named != self.ledger_id:
-            self.find('LEDGER_MISMATCH', rec, '/event/ledger_id', named)
-            rec.is_unbound = True
-        if rec.is_bare or 'ledger_id' in event:
-            return
-        is_required = self.genesis and self.genesis['signing'].get('binding') == 'required'
-        if rec.type == 'key':
-            self.find('LEDGER_UNBOUND', rec, '/event/ledger_id', 'key')
-            rec.is_unbound = True
-        elif is_required and rec.type != 'genesis':
-            self.find('LEDGER_UNBOUND', rec, '/event/ledger_id', '')
-
-    def chain(self, rec, value, first):
-        if rec.event is not None:
-            if rec.index == 0 and isinstance(rec.type, str) and rec.type != 'genesis':
-                self.find('GENESIS_MISSING', rec, '/event/event_type')
-            if rec.index > 0 and rec.type == 'genesis':
-                self.find('GENESIS_MISPLACED', rec, '/event/event_type')
-        prev = value.get('prev')
-        if is_digest(prev) and prev['b64'] != b64url(self.prev):
-            self.find('PREV_MISMATCH', rec, '/prev')
-        if rec.seq is not None and (rec.seq not in (self.expected, self.other) or first is not None and rec.seq != first):
-            self.find('SEQ_GAP', rec, '/seq')
-
-    def first(self, rec, event):
-        origins = self.trust.origins
-        if rec.is_bare:
-            if origins is not None:
-                self.find('ORIGIN_MISMATCH', rec, '')
-            return
-        if not rec.ok or rec.type != 'genesis':
-            return
-        self.genesis, self.origin, self.clock = event, event['origin'], instant(event['occurred_at'])
-        if origins is not None and self.origin not in origins:
-            self.find('ORIGIN_MISMATCH', rec, '/event/origin')
-        seen = set()
-        for index, entry in enumerate(event['keys']):
-            key = Key(entry)
-            fault = key.fault() or ('keyid' if key.id in seen else None)
-            if fault:
-                self.find('SCHEMA', rec, f'/event/keys/{index}/{fault}')
-                continue
-            seen.add(key.id)
-            if not self.trust.is_given:
-                self.keys[key.id] = key
-                self.authority |= 'authority' in key.roles
-
-    # Signatures
-
-    def signatures(self, rec, value, event):
-        demanded = self.trust.require.get('event_signatures')
-        if rec.is_bare:
-            if demanded == 'required':
-                self.signature_counts['missing'] += 1
-                self.find('SIGNATURE_MISSING', rec, '', '')
-            return
-        is_required = (demanded or (self.genesis or {}).get('signing', {}).get('events')) == 'required'
-        is_authority = rec.ok and self._needs_authority(event)
-        is_required |= rec.type == 'key' or self.authority and is_authority
-        given = value.get('signatures')
-        if not isinstance(given, list) or len(given) > 16 or not all(
-                isinstance(one, dict) and isinstance(one.get('keyid'), str) and isinstance(one.get('sig'), str) for one in given):
-            return
-        self.needs_authority |= is_authority and not self.authority
-        if not given:
-            self.signature_counts['missing'] += 1
-            if is_required:
-                self.find('SIGNATURE_MISSING', rec, '/signatures')
-            return
-        message = pae(canonical(event))
-        seen, results, valid = set(), [], []
-        for index, one in enumerate(given):
-            outcome = {'keyid': one['keyid'], 'outcome': 'copy'}
-            rec.outcomes.append(outcome)
-            if (one['keyid'], one['sig']) in seen:
-                continue
-            seen.add((one['keyid'], one['sig']))
-            key, place = self.keys.get(one['keyid']), f'/signatures/{index}'
-            if key is None:
-                results.append(('KEY_UNKNOWN', place, one['keyid']))
-                self.signature_counts['unverified'] += 1
-                outcome['outcome'] = 'unverified'
-                continue
-            if not key.signs(message, one['sig']):
-                self.find('SIGNATURE_INVALID', rec, place)
-                self.signature_counts['invalid'] += 1
-                outcome['outcome'] = 'invalid'
-                continue
-            fault = self.entitlement(rec, event, key) if rec.ok else None
-            outcome['outcome'] = 'invalid' if fault else 'valid'
-            if fault:
-                results.append((fault, place, None))
-                self.signature_counts['invalid'] += 1
-            else:
-                self.signature_counts['valid'] += 1
-                valid.append(key)
-                rec.signed = True
-                if rec.ok and key not in rec.counting:
-                    rec.counting.append(key)
-        for key in dict.fromkeys(valid):
-            self.signers[key.id] = self.signers.get(key.id, 0) + 1
-        codes = {code for code, _, _ in results}
-        for code, place, cause in results:
-            is_warning = rec.signed or code == 'KEY_UNKNOWN' and not is_required or (
-                code == 'KEY_NOT_FOR_ROLE' and codes & {'KEY_NOT_FOR_PRINCIPAL', 'KEY_NOT_VALID_HERE'})
-            self.find(code, rec, place, cause, 'none' if is_warning else 'invalid')
-
-    def _needs_authority(self, event):
-        kind = event['event_type']
-        if kind == 'authorization':
-            part = event['authorization']
-            return event['decision'] == 'allow' and (part['kind'] == 'grant' or 'grant_event_id' not in part)
-        return kind in ('approval', 'revocation') or kind == 'adjustment' and event['direction'] == 'credit'
-
-    def entitlement(self, rec, event, key):
-        rows = self.rows(event)
-        if key.webauthn and rec.type != 'approval' or not any(role in key.roles for role, _ in rows):
-            return 'KEY_NOT_FOR_ROLE'
-        if not any(role in key.roles and all(key.covers(one) for one in people) for role, people in rows):
-            return 'KEY_NOT_FOR_PRINCIPAL'
-        return None if key.revoked is None and key.is_valid_at(self.at(rec)) else 'KEY_NOT_VALID_HERE'
-
-    def rows(self, event):
-        """-> which roles may sign this, each with the principals that the key must cover."""
-        kind, who = event['event_type'], event['principal_id']
-        roles = [(role, [who]) for role in ROLES.get(kind, ('event',))]
-        part = event.get('authorization') if kind == 'authorization' else event
-        grant = self.grants.get(digest_text(part.get('grant_event_id'))) if kind in (
-            'authorization', 'adjustment', 'approval', 'revocation') else None
-        is_grant = kind == 'authorization' and event['decision'] == 'allow' and part['kind'] == 'grant'
-        if not self.authority:
-            return [*roles, ('event', [grant.principal])] if is_grant and grant else roles
-        either = [('authority', [who]), ('event', [who])]
-        if kind == 'authorization':
-            if event['decision'] == 'deny':
-                return either
-            if is_grant and grant:
-                return [('authority', [who, grant.principal]), ('event', [grant.principal])]
-            return either if not is_grant and 'grant_event_id' in part else either[:1]
-        if kind == 'approval' or kind == 'adjustment' and event['direction'] == 'debit':
-            return either
-        if kind not in ('adjustment', 'revocation'):
-            return roles
-        if not grant:
-            return either[:1]
-        first = [('authority', [who, grant.principal])]
-        if kind == 'adjustment':
-            return first
-        if event['effect'] == 'resume':
-            period = grant.withdrawn()
-            is_free = not (period and period.by_authority)
-            may = is_free and who != grant.principal and any(above.principal == who for above in grant.chain)
-        else:
-            may = any(above.principal == who for above in grant.chain)
-        return first + either if may else first
-
-    # Step 10
-
-    def step_key(self, rec, event):
-        if not rec.signed or rec.is_unbound:
-            return
-        entry = event['key']
-        old = self.keys.get(entry['keyid'])
-        if event['action'] == 'revoke':
-            if old is None:
-                self.find('KEY_UNKNOWN', rec, '/event/key/keyid', cls='none')
-            elif old.revoked is None:
-                old.revoked, old.revoked_seq = rec.index, rec.seq
-            return
-        if old is not None and old.pinned:
-            return
-        key = Key(entry, adders=list(rec.counting))
-        fault = key.fault()
-        if fault or old is not None:
-            self.find('SCHEMA', rec, '/event/key/' + (fault or 'keyid'))
-            return
-        self.keys[key.id] = key
-        self.authority |= 'authority' in key.roles
-
-    def step_checkpoint(self, rec, event):
-        self.point_count += 1
-        right = True
-
-        def tell(code, place, cause=None):
-            nonlocal right
-            right = False
-            self.find(code, rec, '/event/' + place, cause)
-
-        root = b64url(self.tree.root())
-        if event['tree_size'] != self.count:
-            tell('CHECKPOINT_SIZE_MISMATCH', 'tree_size', str(event['tree_size'] - self.count))
-        else:
-            if event['root']['b64'] != root:
-                tell('CHECKPOINT_ROOT_MISMATCH', 'root', '')
-            if digest_text(event['chain_tip_event_id']) != self.tip:
-                tell('CHECKPOINT_ROOT_MISMATCH', 'chain_tip_event_id')
-        note = parse_note(event['note'])
-        self.by_event[rec.id] = point = None
-        if note is None:
-            tell('CHECKPOINT_NOTE_MALFORMED', 'note')
-            self.by_event[rec.id] = (rec, None)
-            return
-        point = Checkpoint(note, rec)
-        self.by_event[rec.id] = (rec, point)
-        self.points.append(point)
-        is_ours = self.origin is None or note.origin == self.origin
-        if not is_ours:
-            tell('ORIGIN_MISMATCH', 'note')
-        if note.size != event['tree_size']:
-            tell('CHECKPOINT_SIZE_MISMATCH', 'note')
-        if note.root != from_b64url(event['root']['b64']):
-            tell('CHECKPOINT_ROOT_MISMATCH', 'note')
-        point.right = right
-        if is_ours:
-            self.note_signatures(rec, point, note, self.at(rec), 'checkpoint')
-        self.seal(point)
-
-    def step_attestation(self, rec, event):
-        known = self.by_event.get(digest_text(event['checkpoint_event_id']))
-        if known is None:
-            self.find('CHECKPOINT_MISSING', rec, '/event/checkpoint_event_id')
-        note = parse_note(event['note'])
-        point = known[1] if known else None
-        if note is None or point is not None and note.text != point.note.text:
-            self.find('CHECKPOINT_NOTE_MALFORMED', rec, '/event/note')
-            return
-        if point is None:
-            point = Checkpoint(note, rec)
-            point.right = False
-        rec.attests = point
-        if self.origin is None or note.origin == self.origin:
-            self.note_signatures(rec, point, note, self.at(rec), 'attestation')
-        self.seal(point)
-
-    def at(self, rec):
-        at = instant(rec.event['occurred_at'])
-        return at if self.clock is None else max(at, self.clock)
-
-    def seal(self, point):
-        if point.seals or not point.right or not point.log_keys:
-            return
-        point.seals = True
-        if point.rec is None:
-            return
-        if self.last_seal is None or point.rec.index > self.last_seal.rec.index:
-            self.last_seal = point
-        if any('checkpoint' in key.roles for key in point.rec.counting):
-            point.is_dated = True
-            self.clock = self.at(point.rec)
-
-    def candidates(self, note, line):
-        """-> the keys that a line belongs to: (side, type, kind, raw, ledger key, name of the witness in the policy)."""
-        name, id_, _ = line
-        out, origin = [], note.origin
-        for key in self.keys.values():
-            if key.webauthn:
-                continue
-            is_witness = 'witness' in key.roles
-            if key.kind == 'ed25519':
-                if name == origin and key_id(origin, 1, key.bytes) == id_:
-                    out.append(('log', 1, key.kind, key.bytes, key))
-                if is_witness and key.name == name and key_id(name, 4, key.bytes) == id_:
-                    out.append(('witness', 4, key.kind, key.bytes, key))
-            elif key.kind == 'ml-dsa-44' and key_id(name, 6, key.bytes) == id_:
-                if name == origin and ('checkpoint' in key.roles or not is_witness):
-                    out.append(('log', 6, key.kind, key.bytes, key))
-                elif is_witness and key.name == name:
-                    out.append(('witness', 6, key.kind, key.bytes, key))
-        known = {(side, raw) for side, _, _, raw, _ in out}
-        lists = [('log', self.trust.logs if name == origin else ()), ('witness', self.trust.witnesses)]
-        for side, entries in lists:
-            for entry, type_, raw in entries:
-                if entry == name and key_id(name, type_, raw) == id_ and (side, raw) not in known:
-                    out.append((side, type_, 'ml-dsa-44' if type_ == 6 else 'ed25519', raw, None))
-        return out
-
-    def note_signatures(self, rec, point, note, at, mode):
-        """Judges the lines of a note. mode: checkpoint, attestation or held."""
-        trust = self.trust
-        revoked = {key.bytes for key in self.keys.values() if key.revoked is not None and (
-            mode != 'held' or key.revoked < note.size)}
-        first, later, log_counts, seen = [], [], False, set()
-        for line in dict.fromkeys(note.lines):
-            name, id_, signature = line
-            found = self.candidates(note, line)
-            if not found:
-                self.unknown_lines += mode != 'held'
-                continue
-            right = [(one, time) for one in found for is_right, time in [
-                note.holds(one[2], one[3], name, signature, one[1])] if is_right]
-            if not right:
-                first.append(('CHECKPOINT_SIGNATURE_INVALID', found[0][:1] + found[0][3:4]))
-            for one, time in right:
-                side, type_, _, raw, key = one
-                me = (side, raw)
-                is_log = side == 'log'
-                by_policy = (name, type_, raw) in (trust.logs if is_log else trust.witnesses)
-                is_valid = raw not in revoked and (key is None or by_policy or mode == 'held' or key.is_valid_at(at))
-                if not is_valid:
-                    later.append(('KEY_NOT_VALID_HERE', me))
-                is_role = not is_log or by_policy or 'checkpoint' in key.roles
-                if not is_role:
-                    later.append(('KEY_NOT_FOR_ROLE', me))
-                if not is_valid or not is_role:
-                    continue
-                if is_log:
-                    log_counts = True
-                    if key and 'checkpoint' in key.roles and (mode == 'held' or key.is_valid_at(at)):
-                        point.log_keys[key.id] = key
-                        point.signed[key.id, name, 'log', False] = True
-                        if key.pinned:
-                            point.pinned.add(key.id)
-                    if by_policy:
-                        point.by_policy.add('log')
-                elif time and raw not in trust.log_bytes:
-                    if key and key.pinned:
-                        point.names.add(name)
-                    point.signed[keyid(one[2], raw), name, 'witness', not by_policy and not key.pinned] = True
-                    if by_policy:
-                        point.by_policy.add(trust.witnesses[(name, type_, raw)])
-        place = '/event/note' if mode != 'held' else None
-        where = rec if mode != 'held' else [point.path, 1, 0, 0]
-        for code, me in [*first, *later]:
-            if (code, me) in seen:
-                continue
-            seen.add((code, me))
-            is_warning = mode == 'attestation' or code != 'CHECKPOINT_SIGNATURE_INVALID' and log_counts
-            self.find(code, where, place, cls='none' if is_warning else 'invalid')
-        if mode == 'checkpoint' and not log_counts and not seen:
-            lines = [line for line in note.lines if line[0] == note.origin]
-            cause = f'note {note.origin}+{lines[0][1].hex()}' if lines else f'note none named {note.origin}'
-            self.find('KEY_UNKNOWN', rec, place, cause, 'invalid' if self.requires_checkpoints() else 'none')
-
-    def requires_checkpoints(self):
-        """-> None, or how many records there must be before one is missed."""
-        require, trust = self.trust.require, self.trust
-        if any(name in require for name in ('checkpoint_quorum', 'witness_threshold', 'checkpoint_max_age_seconds')) \
-                or trust.names_log or trust.quorum:
-            return 1
-        if 'checkpoints' in require:
-            return 1 if require['checkpoints'] == 'required' else None
-        return 2 if self.genesis and self.genesis['signing']['checkpoints'] == 'required' else None
-
-    def enough_logs(self, point):
-        return len(point.pinned) >= self.trust.require.get('checkpoint_quorum', 0) and (
-            not self.trust.names_log or 'log' in point.by_policy)
-
-    def meets(self, point):
-        trust = self.trust
-        return point.seals and point.size > 0 and self.enough_logs(point) \
-            and len(point.names) >= trust.require.get('witness_threshold', 0) \
-            and (trust.quorum is None or trust.meets_quorum(point.by_policy, trust.quorum))
-
-    # The end
-
-    def finish(self):
-        self.is_at_end = True
-        for text, waiting in sorted(
-                ((text, rec) for text, recs in self.pending.items() for rec in recs), key=lambda pair: pair[1].index):
-            self.find('AUTH_NOT_FOUND', waiting, '/event/auth_event_id', 'late ' + text)
-        # What is held counts for what follows, though its findings come later.
-        found, self.findings = self.findings, []
-        for path, note in self.held:
-            self.hold(path, note)
-        held, self.findings = self.findings, found
-        self.uncovered()
-        self.demands()
-        self.findings += held
-        self.succeeds()
-        self.end_slices()
-        rank = {('error', 'invalid'): 0, ('error', 'violation'): 1, ('warning', 'none'): 2, ('info', 'none'): 3}
-        self.findings.sort(key=lambda finding: rank[finding['severity'], finding['class']])
-
-    def hold(self, path, note):
-        point = Checkpoint(note, None, path)
-        is_ours = self.origin is None or note.origin == self.origin
-        self.note_signatures(None, point, note, None, 'held')
-        where = [path, 1, 0, 0]
-        root = self.roots.get(note.size) if note.size else sha()
-        point.relation = 'other-origin' if not is_ours else 'truncated' if note.size > self.count else \
-            'forked' if root != note.root else 'extends'
-        code = {'other-origin': 'ORIGIN_MISMATCH', 'truncated': 'TRUNCATED', 'forked': 'FORKED'}.get(point.relation)
-        if code:
-            self.find(code, where if code == 'ORIGIN_MISMATCH' else None)
-        point.right = not code and note.size > 0
-        self.seal(point)
-        self.points.append(point)
-
-    def uncovered(self):
-        cover, first = covers(self)[1], {}
-        for rec in needing_cover(self):
-            if rec.index >= cover and not rec.invalid:
-                first.setdefault(frozenset(key.id for key in rec.counting), []).append(rec)
-        for ids, recs in first.items():
-            for rec in recs:
-                self.find('KEY_NOT_VALID_HERE', rec, '/signatures/0', 'signers ' + ' '.join(sorted(ids)))
-
-    def demands(self):
-        require = self.trust.require
-        order = sorted((point for point in self.points if point.seals), key=lambda point: (point.size, point.rec is None))
-        last = order[-1] if order else None
-        meeting = [point for point in order if self.meets(point)]
-        least = self.requires_checkpoints()
-        if least and self.count >= least and not (last and self.meets(last)):
-            code = 'CHECKPOINT_MISSING' if last is None or not self.enough_logs(last) else 'WITNESS_QUORUM'
-            self.find(code, last and last.rec, cls='none' if meeting else 'invalid')
-        age = require.get('checkpoint_max_age_seconds')
-        if age is not None and meeting:
-            own = [point for point in meeting if point.rec]
-            at = instant(own[-1].rec.event['occurred_at']) if own and own[-1].is_dated else None
-            if at is None or abs(self.now - at) > age * 10**9:
-                self.find('CHECKPOINT_MISSING', meeting[-1].rec)
-        most = require.get('max_unsealed_records')
-        if most is not None:
-            base = meeting[-1] if meeting else None
-            rest = [rec for rec in self.recs[base.size if base else 0:] if not base or rec is not base.rec]
-            rest = [rec for rec in rest if not base or getattr(rec, 'attests', None) is not base]
-            if len(rest) > most:
-                self.find('TAIL_UNSEALED', base and base.rec, cls='invalid')
-                return
-        if last and self.unsealed(last):
-            self.find('TAIL_UNSEALED', last and last.rec, cls='none')
-
-    def unsealed(self, point):
-        return self.count - point.size - (point.rec is not None)
-
-    def succeeds(self):
-        if self.predecessor is None:
-            return
-        stated, other = (self.genesis or {}).get('continues'), self.predecessor
-        if stated is None:
-            self.find('LEDGER_MISMATCH', self.recs[0] if self.genesis else None, '/event/continues' if self.genesis else None)
-            return
-        code = place = None
-        if other.ledger_id != digest_text(stated['ledger_id']) or other.layout != 'records':
-            code, place = 'LEDGER_MISMATCH', 'ledger_id'
-        elif other.count < stated['tree_size']:
-            code, place = 'TRUNCATED', 'tree_size'
-        elif b64url(other.roots.get(stated['tree_size'], sha())) != stated['root']['b64']:
-            code, place = 'FORKED', 'root'
-        self.relation = {None: 'continues', 'LEDGER_MISMATCH': 'other-ledger'}.get(code) or code.lower()
-        if code:
-            self.find(code, self.recs[0], '/event/continues/' + place)
-
-
-def source(path):
-    """-> a ledger as [(name, bytes, first seq of a segment or None)]."""
-    if not os.path.isdir(path):
-        return [(path, _load(path), None)]
-    names = sorted(name for name in os.listdir(path) if SEGMENT.match(name))
-    return [(os.path.join(path, name), _load(os.path.join(path, name)), int(name[:20])) for name in names]
-
-
-def _load(name):
-    with open(name, 'rb') as stream:
-        return stream.read()
-
-
 def judge(name, files, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None, trace=None):
-    """-> a Verifier that has read a ledger. All but names and the time is bytes; ledgers are as source() gives them."""
-    trust, held = Trust(policy, witness), []
+    """-> a Verifier that has read a ledger, which is a name and its [(name, bytes, first seq of a segment)]."""
+    trust, held, at = Trust(policy, witness), [], instant(now) if now else time.time_ns()
     for path, data in checkpoints:
-        note = _held(data)
-        if note is None:
-            raise Refused('a held checkpoint is malformed: ' + path)
+        head, mark, tail = data.decode(errors='replace').rpartition('\n\n')
+        # Repeated lines are ignored.
+        note = parse_note(head + mark + ''.join(dict.fromkeys(tail.splitlines(True))))
+        if note is None: raise Refused('a held checkpoint is malformed: ' + path)
         held.append((path, note))
-    at = instant(now) if now else time.time_ns()
     above = [Verifier(Trust(policy, witness), now=at).run(*parent) for parent in parents]
-    before = Verifier(now=at, keeps_roots=True).run(*predecessor) if predecessor else None
-    return Verifier(trust, held, above, before, at, trace=trace).run(name, files)
-
-
-def verify(path, policy=None, witness=None, checkpoints=(), parents=(), predecessor=None, now=None, most=1000):
-    """-> the report of one ledger; everything is given as paths."""
-    return report(judge(
-        path, source(path), policy and _load(policy), witness and _load(witness),
-        [(name, _load(name)) for name in checkpoints], [(name, source(name)) for name in parents],
-        predecessor and (predecessor, source(predecessor)), now), most)
-
-
-def _held(data):
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return None
-    head, mark, tail = text.rpartition('\n\n')
-    # Repeated lines are ignored.
-    return parse_note(head + mark + ''.join(dict.fromkeys(tail.splitlines(True))))
-
-
-def main(args):
-    if not args or args[0] not in ('verify', 'batch'):
-        print('usage: verify.py verify LEDGER [--policy FILE] [--witness-policy FILE] [--checkpoint NOTE]… '
-              '[--parent LEDGER]… [--predecessor LEDGER] [--now TIME] [--json], or: batch, cases as JSON lines', file=sys.stderr)
-        return 2
-    if args[0] == 'batch':
-        for line in sys.stdin:
-            try:
-                out = verify(**json.loads(line), most=sys.maxsize)
-            except (Refused, OSError) as error:
-                out = {'error': str(error), 'exit_status': 2}
-            except Exception as error:  # One case that fails leaves the others.
-                out = {'error': ''.join(traceback.format_exception(error)), 'exit_status': 2}
-            print(json.dumps(out), flush=True)
-        return 0
-    options, names = {'checkpoints': [], 'parents': []}, {
-        '--policy': 'policy', '--witness-policy': 'witness', '--predecessor': 'predecessor', '--now': 'now',
-        '--checkpoint': 'checkpoints', '--parent': 'parents'}
-    rest, paths = iter(args[1:]), []
-    try:
-        for word in rest:
-            if word in names:
-                value = next(rest)
-                if isinstance(options.get(names[word]), list):
-                    options[names[word]].append(value)
-                else:
-                    options[names[word]] = value
-            elif word != '--json':
-                paths.append(word)
-        out = verify(*paths, **options)
-    except (Refused, OSError, TypeError, StopIteration) as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 2
-    print(json.dumps(out, indent=1) if '--json' in args else out['verdict'])
-    return out['exit_status']
-
-
-if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    before = Verifier(Trust(), now=at).run(*predecessor) if predecessor else None
+    return Verifier(trust, held, above, before, at, trace).run(name, files)
