@@ -169,7 +169,7 @@ function assertAnswers(
 
 /** Of a text, or a digest. */
 function textOf(value: JsonValue | undefined): JsonValue | undefined {
-  return isJsonObject(value) ? `${String(value['alg'])}:${String(value['b64'])}` : value;
+  return isJsonObject(value) ? JSON.stringify([value['alg'], value['b64']]) : value;
 }
 
 function readCredential(credential: object): {
@@ -202,8 +202,8 @@ export function listPasskeys(state: VerifyState, principalId: string, at: string
 export function hasHadPasskey({ keyring }: VerifyState, principalId: string): boolean {
   const { hasAuthority } = keyring;
   const rule = signingRuleOf({ type: 'approval', principalId }, { hasAuthority });
-  return keyring.save().some(({ key: { keyid, webauthn } }) => {
-    const known = webauthn === undefined ? undefined : keyring.find(keyid);
+  return keyring.passkeys().some((keyid) => {
+    const known = keyring.find(keyid);
     return known !== undefined && listRolesUsed(known, rule).length > 0;
   });
 }
@@ -212,8 +212,8 @@ function findPasskeys({ keyring, clock }: VerifyState, principalId: string, at: 
   const { hasAuthority } = keyring;
   const rule = signingRuleOf({ type: 'approval', principalId }, { hasAuthority });
   const instant = judgingInstant(clock, at);
-  return keyring.save().flatMap(({ key: { keyid, webauthn } }) => {
-    const known = webauthn === undefined ? undefined : keyring.find(keyid);
+  return keyring.passkeys().flatMap((keyid) => {
+    const known = keyring.find(keyid);
     return known === undefined || findEntitlementProblem(known, rule, instant) !== undefined ? [] : [known];
   });
 }
