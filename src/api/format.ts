@@ -34,6 +34,7 @@ export { createSigner, signEvent, type Signer } from '../format/signature/signer
 export type { Role } from '../rules/trust/authority.js';
 export { parsePasskey, type Passkey } from '../format/key/passkey.js';
 export { makeKeyEntry, type KeyEntryOptions } from '../rules/trust/key-entry.js';
+export { listPasskeyGaps, type PasskeyGap } from '../rules/trust/passkey-gaps.js';
 
 // The ledger file (SPEC §4)
 export { formatRecord, type RecordParts } from '../format/record/record.js';

@@ -42,7 +42,36 @@ beforeAll(() => {
 it('key show and key list show what the passkey is pinned to', () => {
   const entry = parse<{ webauthn: object }>(expectOk(shop.run(['key', 'show', 'olga.json'])));
   expect(entry.webauthn).toMatchObject({ rp_id: 'example.com', origins: ['https://approve.example.com'] });
-  expect(expectOk(shop.run(['key', 'list', L]))).toContain('passkey    of https://approve.example.com');
+  const list = expectOk(shop.run(['key', 'list', L]));
+  expect(list).toContain('passkey    of https://approve.example.com, RP id example.com, approvals alone');
+  expect(list).toContain('user       present and verified');
+  const own = parse<{ keyid: string }>(expectOk(shop.run(['key', 'show', `${L}.key`]))).keyid;
+  expect(list).toContain(`not alone  key ${own} may approve as human:olga too`);
+});
+
+it('key list and trust show tell of further pages, and of users who need not be verified', () => {
+  const entry = parse<{ webauthn: object }>(expectOk(shop.run(['key', 'show', 'olga.json'])));
+  const more = { top_origins: ['https://portal.example'], user_verification: 'optional' };
+  const key = {
+    ...entry,
+    webauthn: { ...entry.webauthn, ...more },
+    principals: ['human:olga'],
+    roles: ['event'],
+  };
+  shop.write('policy.json', JSON.stringify({ trust_version: '1', keys: [key] }));
+  const rows = ['pages of https://portal.example too', 'present, and verified or not'];
+  for (const row of rows) {
+    expect(expectOk(shop.run(['key', 'list', L, '--trust', 'policy.json']))).toContain(row);
+    expect(expectOk(shop.run(['trust', 'show', 'policy.json']))).toContain(row);
+  }
+});
+
+it('verify says which other key may approve in the same name, and its verdict stays', () => {
+  const { stderr, status } = shop.run(['verify', L]);
+  expect([status, stderr]).toEqual([
+    0,
+    expect.stringContaining('may approve as human:olga without the passkey'),
+  ]);
 });
 
 it('key add says whether another key may approve in the same name', () => {

@@ -7,6 +7,7 @@ import type { GenesisEvent, Key, TrustPolicy } from '../../format/schema/generat
 import { writeNewFile } from '../../log/fs/file-system.js';
 import { findCheckpoint } from '../../log/read/find-checkpoint.js';
 import { readRecords } from '../../log/read/read-records.js';
+import { passkeyRows } from '../../out/text/key-list.js';
 import { listKeys } from '../../rules/report/accounts.js';
 import { draftTrustPolicy, fingerprintsOf } from '../../rules/trust/draft-policy.js';
 import type { SavedKey } from '../../rules/trust/keyring.js';
@@ -260,9 +261,7 @@ function renderKey(key: Key, origin: string | undefined): string[] {
     ...(key.name === undefined ? [] : [row('name', printable(key.name))]),
     row('roles', key.roles.join(', ')),
     row('principals', printable(key.principals.join(', '))),
-    ...(key.webauthn === undefined
-      ? []
-      : [row('passkey', printable(`of ${key.webauthn.origins.join(' or ')}`))]),
+    ...passkeyRows(key.webauthn).map(([name, text]) => row(name, text)),
     ...(openssh === undefined ? [] : [row('openssh', openssh)]),
     ...(vkey === undefined ? [] : [row('vkey', printable(vkey))]),
     ...(key.valid_from === undefined ? [] : [row('valid from', key.valid_from)]),

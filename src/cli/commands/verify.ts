@@ -39,6 +39,7 @@ import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { openLedgerInput, readBundleInput, readTrustPolicy, STDIN } from '../input.js';
 import { assertPatterns, assertSpan, byteSize, pastInstant, repeatable, wholeNumber } from '../options.js';
+import { passkeyGapsOf, sayPasskeyGaps } from '../passkey-notes.js';
 import { findGrantRecord } from '../selection.js';
 import { assertFolderOf, assertTargets, filesOf, writeTarget } from '../targets.js';
 import type { Terminal } from '../terminal.js';
@@ -310,6 +311,7 @@ async function verify(
     const report = requireChecks(outcome?.report ?? whole, options.require);
     sayBaseline(terminal, report, outcome?.isOfOther);
     sayShown(terminal, report, options.require);
+    sayPasskeyGaps({ terminal }, passkeyGapsOf(verification.state));
     return {
       report,
       result: verification,

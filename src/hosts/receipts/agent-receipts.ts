@@ -34,7 +34,7 @@ const RULES = rulesOf({
   'AR-8': 'every action has a receipt: no event was dropped, and every call has its end',
   'AR-9': [
     'a trusted timestamp is over the receipt',
-    'tokens of RFC 3161 are not read; the times are those that the issuer states',
+    'a token of RFC 3161 cannot be over the receipt that it stands in, and is not read; the times are those that the issuer states',
   ],
   'AR-10': ['hashes are those of parameters, responses, prompts and states', 'receipts hold no contents'],
 });
@@ -61,6 +61,8 @@ const CONTEXTS: Readonly<Record<string, string>> = {
 };
 const FIRST_CONTEXT = 'https://agentreceipts.ai/context/v1';
 const VERSIONS = ['0.1.0', '0.2.0', '0.2.1', '0.3.0', '0.4.0', '0.5.0', '0.6.0'];
+/** Of versions before 0.3.0. */
+const OLD_TYPE = 'AIActionReceipt';
 const PROOF_TYPE = 'Ed25519Signature2020';
 const RISKS = ['low', 'medium', 'high', 'critical'] as const;
 const STATUSES = ['success', 'failure', 'pending'] as const;
@@ -97,7 +99,7 @@ interface AgentReceipt extends Receipt {
 
 function isOwn(value: SourceValue): boolean {
   return (
-    listAt(value, 'type')?.includes('AgentReceipt') === true ||
+    listAt(value, 'type')?.some((each) => each === 'AgentReceipt' || each === OLD_TYPE) === true ||
     (objectAt(value, ...CHAIN) !== undefined && objectAt(value, ...ACTION) !== undefined)
   );
 }
@@ -138,7 +140,7 @@ function read({ at, value }: SourceItem, shape: Shape): AgentReceipt | undefined
   const rotation = objectAt(value, ...ROTATION);
   if (rotation === undefined && (valueAt(value, ...ROTATION) ?? null) !== null)
     shape.malformed(ROTATION, 'an object');
-  if (textAt(value, ...ACTION, 'trusted_timestamp') !== undefined)
+  if ((valueAt(value, ...ACTION, 'trusted_timestamp') ?? null) !== null)
     shape.find(finding('TIMESTAMP_NOT_CHECKED', shape.place([...ACTION, 'trusted_timestamp'])));
   const dropped = numberAt(value, ...ACTION, 'emitter_metadata', 'drop_count');
   if (dropped !== undefined && Number(dropped) > 0)
@@ -182,10 +184,12 @@ function toolOf(value: SourceValue, type: string): string {
 
 function checkEnvelope(shape: Shape): void {
   const types = listAt(shape.value(), 'type') ?? [];
-  if (types.length !== 2 || types[0] !== 'VerifiableCredential' || types[1] !== 'AgentReceipt')
+  const isOld = types[1] === OLD_TYPE;
+  if (types.length !== 2 || types[0] !== 'VerifiableCredential' || (types[1] !== 'AgentReceipt' && !isOld))
     shape.malformed(['type'], 'VerifiableCredential, AgentReceipt');
   const version = shape.text(['version'], { pattern: /^0\.\d{1,4}\.\d{1,4}$/, expected: 'a version 0.x.y' });
   const isKnown = VERSIONS.includes(version ?? '');
+  if (isOld && !/^0\.[12]\./.test(version ?? '')) shape.malformed(['type', '1'], 'AgentReceipt');
   if (version !== undefined && !isKnown)
     shape.find(finding('VERSION_UNKNOWN', shape.place(['version']), { actual: version }));
   const contexts = listAt(shape.value(), '@context') ?? [];
@@ -264,7 +268,7 @@ function readProof(
       alternatives: other === undefined ? [] : [other],
       bytes,
       keyNames: isIssuers ? [method, issuer] : [issuer],
-      bound: isIssuers && issuer.startsWith('did:key:') ? tryKey(issuer) : undefined,
+      bound: isIssuers && /^did:(?:key|jwk):/.test(issuer) ? tryKey(issuer) : undefined,
       pointer: '/proof/proofValue',
     },
   ];

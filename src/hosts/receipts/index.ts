@@ -3,7 +3,7 @@
  * what a further format is made with.
  */
 
-export { aar } from './aar.js';
+export { aar } from './aar/aar.js';
 export { acta } from './acta/acta.js';
 export { agentReceipts } from './agent-receipts.js';
 export { cycles } from './cycles/cycles.js';

@@ -87,15 +87,15 @@ function readLine(line: string): [string | undefined, string][] {
 }
 
 function readJson(value: SourceValue): KeyRing | string {
-  if (Array.isArray(value)) return collect((value as readonly SourceValue[]).flatMap(namedJwk));
+  if (Array.isArray(value)) return collect((value as readonly SourceValue[]).flatMap(keysIn));
   if (!(value instanceof SourceObject)) return 'no object';
   const jwks = listAt(value, 'keys');
   if (jwks !== undefined) return setOf(jwks);
   const published = publishedKeys(value);
   if (published !== undefined) return collect(published);
   if (textAt(value, 'kty') !== undefined) return collect(namedJwk(value));
-  const methods = listAt(value, 'verificationMethod');
-  if (methods !== undefined) return collect(methods.flatMap((each) => methodOf(value, each)));
+  const methods = methodsOf(objectAt(value, 'didDocument') ?? value);
+  if (methods !== undefined) return collect(methods);
   // The configuration that an agent publishes of itself.
   const agent = objectAt(value, 'agent');
   const own = textAt(agent, 'publicKey');
@@ -137,6 +137,40 @@ function namedJwk(jwk: SourceValue): [string | undefined, SourceValue][] {
   return [[textAt(jwk, 'kid'), jwk]];
 }
 
+/** A JWK, or a DID document. */
+function keysIn(value: SourceValue): [string | undefined, SourceValue][] {
+  return (value instanceof SourceObject ? methodsOf(value) : undefined) ?? namedJwk(value);
+}
+
+/**
+ * The keys of a DID document, of any method. Where it says which of them are for assertions, only these sign receipts (DID 1.0, 5.3.2).
+ *
+ * @returns Undefined where it is no such document.
+ */
+function methodsOf(document: SourceObject): [string | undefined, SourceValue][] | undefined {
+  const methods = listAt(document, 'verificationMethod');
+  const asserting = listAt(document, 'assertionMethod');
+  if (methods === undefined && (asserting === undefined || textAt(document, 'id') === undefined))
+    return undefined;
+  if (asserting === undefined) return usableMethods(document, methods!);
+  const did = textAt(document, 'id') ?? '';
+  const full = (id: string): string => (id.startsWith('#') ? `${did}${id}` : id);
+  const referred = new Set(asserting.flatMap((each) => (typeof each === 'string' ? full(each) : [])));
+  const listed = (methods ?? []).filter((each) => referred.has(full(textAt(each, 'id') ?? '')));
+  const embedded = asserting.filter((each) => each instanceof SourceObject);
+  return usableMethods(document, [...listed, ...embedded]);
+}
+
+/** Methods of other kinds are passed over, as in a JWK set; if all are, they are told of. */
+function usableMethods(
+  document: SourceObject,
+  methods: readonly SourceValue[],
+): [string | undefined, SourceValue][] {
+  const entries = methods.slice(0, MAX_KEYS).flatMap((each) => methodOf(document, each));
+  const usable = entries.filter(([, key]) => typeof readKey(key) !== 'string');
+  return usable.length === 0 ? entries : usable;
+}
+
 /** A key of a DID document, under its own id and under the document's. */
 function methodOf(document: SourceObject, method: SourceValue): [string | undefined, SourceValue][] {
   const key = objectAt(method, 'publicKeyJwk') ?? textAt(method, 'publicKeyMultibase') ?? method;
@@ -171,6 +205,7 @@ function readKey(source: SourceValue | Uint8Array): PublicKey | string {
   if (typeof source === 'string') {
     const bytes = multibaseKey(source) ?? spkiKey(source);
     if (bytes !== undefined) return readKey(bytes);
+    if (source.startsWith(DID_JWK)) return didJwkKey(source);
   }
   try {
     if (typeof source === 'string' || source instanceof Uint8Array) return parsePublicKey(source);
@@ -179,6 +214,17 @@ function readKey(source: SourceValue | Uint8Array): PublicKey | string {
     if (error instanceof NorthrootError) return error.message;
     throw error;
   }
+}
+
+const DID_JWK = 'did:jwk:';
+const MAX_DID_JWK_LENGTH = 1_024;
+
+/** The key of a `did:jwk`: base64url of the JWK. The only DID URL that is taken is that of the key itself, `#0`. */
+function didJwkKey(did: string): PublicKey | string {
+  const text = did.slice(DID_JWK.length).replace(/#0$/, '');
+  const bytes = text.length <= MAX_DID_JWK_LENGTH ? tryDecodeBase64url(text) : undefined;
+  const jwk = bytes === undefined ? undefined : jsonIn(bytes);
+  return jwk instanceof SourceObject ? readKey(jwk) : 'no JWK in the did:jwk';
 }
 
 /** The bytes of an Ed25519 key whose SPKI is written in base64url without the lines of a PEM. */

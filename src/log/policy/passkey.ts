@@ -202,8 +202,8 @@ export function listPasskeys(state: VerifyState, principalId: string, at: string
 export function hasHadPasskey({ keyring }: VerifyState, principalId: string): boolean {
   const { hasAuthority } = keyring;
   const rule = signingRuleOf({ type: 'approval', principalId }, { hasAuthority });
-  return keyring.save().some(({ key: { keyid, webauthn } }) => {
-    const known = webauthn === undefined ? undefined : keyring.find(keyid);
+  return keyring.passkeys().some((keyid) => {
+    const known = keyring.find(keyid);
     return known !== undefined && listRolesUsed(known, rule).length > 0;
   });
 }
@@ -212,8 +212,8 @@ function findPasskeys({ keyring, clock }: VerifyState, principalId: string, at: 
   const { hasAuthority } = keyring;
   const rule = signingRuleOf({ type: 'approval', principalId }, { hasAuthority });
   const instant = judgingInstant(clock, at);
-  return keyring.save().flatMap(({ key: { keyid, webauthn } }) => {
-    const known = webauthn === undefined ? undefined : keyring.find(keyid);
+  return keyring.passkeys().flatMap((keyid) => {
+    const known = keyring.find(keyid);
     return known === undefined || findEntitlementProblem(known, rule, instant) !== undefined ? [] : [known];
   });
 }

@@ -106,6 +106,7 @@ export class Keyring {
   #size: number;
   #hasAuthority: boolean;
   #noteKeys: { readonly origin: string; readonly byLine: Map<string, RingNoteKey> } | undefined;
+  #passkeys: string[] | undefined;
 
   /** @param source - The saved keys to begin with. */
   constructor(backend: SignatureBackend, source?: KeySource) {
@@ -148,6 +149,7 @@ export class Keyring {
     if (this.#source !== undefined) this.#changed.set(key.keyid, this.#size);
     this.#size += 1;
     if (key.roles.includes('authority')) this.#hasAuthority = true;
+    if (key.webauthn !== undefined) this.#passkeys?.push(key.keyid);
     if (this.#noteKeys !== undefined) enterNoteKeys(this.#noteKeys.byLine, this.#noteKeys.origin, ringKey);
     return undefined;
   }
@@ -185,6 +187,14 @@ export class Keyring {
   /** The revoked keys, in the order in which they were added. */
   revoked(): SavedKey[] {
     return [...this.#listSaved()].filter(({ revokedBy }) => revokedBy !== undefined);
+  }
+
+  /** Keyids of the passkeys, revoked ones too, in order. All keys are read for the first call alone. */
+  passkeys(): readonly string[] {
+    this.#passkeys ??= [...this.#listSaved()].flatMap(({ key: { keyid, webauthn } }) =>
+      webauthn ? keyid : [],
+    );
+    return this.#passkeys;
   }
 
   /** Keyids of given keys, and of keys added by one that is in this set and not revoked. */

@@ -12,12 +12,22 @@ import {
   jsonFile,
   MALLORY,
   readReceipts,
+  type Signer,
   signText,
   standingsOf,
 } from './kit.js';
 import { planImport } from '../../../src/hosts/shared/import.js';
 import { holdsForBrokenFiles } from '../samples.js';
-import { aarReceipt, changed, signedAar, unsignedAar, uuid } from './samples.js';
+import {
+  aarReceipt,
+  acr,
+  changed,
+  digestOfRecord,
+  signedAar,
+  signedAcr,
+  unsignedAar,
+  uuid,
+} from './samples.js';
 
 const AGENT = 'trader/v1';
 const read = (value: unknown, keys?: string) => readReceipts(aar, value, keys === undefined ? {} : { keys });
@@ -208,4 +218,100 @@ it('names of any length and script fit an event', () => {
   const plan = planImport(aar, [jsonFile(receipts)]);
   expect([plan.unfit, plan.events.length]).toEqual([0, 2]);
   expect(errorsOf(read(aarReceipt(ALICE, 1, { receiptId: 'x'.repeat(5_000) })))).toEqual(['MALFORMED']);
+});
+
+describe('a correction record', () => {
+  const root = (by: Signer = ALICE, members: JsonMembers = {}) => signedAcr(by, acr(by, 1, members));
+  const correction = (of: JsonMembers, by: Signer = ALICE, members: JsonMembers = {}) =>
+    signedAcr(by, {
+      ...acr(by, 2, { reason: 'tonnes, not kilograms', trigger: 'check_failed', fix: { type: 'replace' } }),
+      supersedes: { receiptId: of['correctionId'] ?? of['receiptId']!, digest: digestOfRecord(of) },
+      ...members,
+    });
+
+  it('amends a record of its own kind or a receipt, in any order, and is evidence of that', () => {
+    const one = root();
+    const again = signedAcr(ALICE, {
+      ...acr(ALICE, 3, { reason: 'still wrong', trigger: 'human_flagged', fix: { type: 'delete' } }),
+      supersedes: { receiptId: uuid(2), digest: digestOfRecord(correction(one)) },
+    });
+    const reading = read([again, correction(one), one], ALICE.pem);
+    expect(reading.findings).toEqual([]);
+    expect(standingsOf(reading)).toEqual([3, 0, 0, 0]);
+    expect(reading.claims).toMatchObject([
+      { type: 'action' },
+      { type: 'correction', facts: { trigger: 'check_failed', corrects: { receipt_id: uuid(1) } } },
+      { type: 'correction' },
+    ]);
+    expect(reading.observations).toMatchObject([
+      { callIds: [uuid(1)], tool: 'db.write', outcome: 'unknown' },
+    ]);
+    const receipt = aarReceipt(ALICE, 9);
+    expect(read([receipt, correction(receipt)], ALICE.pem).findings).toEqual([]);
+    expect(aar.recognises(jsonFile([one]))).toBe(true);
+  });
+
+  it('is held to what it amends, signature included', () => {
+    const one = root();
+    const other = root(ALICE, { timestamp: '2026-09-10T00:00:09Z' });
+    const reading = read([other, correction(one)], ALICE.pem);
+    expect(errorsOf(reading)).toEqual(['CORRECTED_MISMATCH']);
+    expect(standingsOf(reading)).toEqual([1, 0, 0, 1]);
+    const alone = read(correction(one), ALICE.pem);
+    expect(alone.findings).toMatchObject([{ code: 'CORRECTED_NOT_GIVEN', severity: 'warning' }]);
+    const digest = { alg: 'sha512', digest: 'x'.repeat(86) };
+    const foreign = correction(one, ALICE, { supersedes: { receiptId: uuid(1), digest } });
+    expect(read([one, foreign], ALICE.pem).findings).toMatchObject([{ code: 'CORRECTED_NOT_CHECKED' }]);
+  });
+
+  it('is signed with an empty sig where it names RFC 8785, and without one in the form of receipts', () => {
+    const old = acr(ALICE, 1, {});
+    const signature = { ...(old['signature'] as JsonMembers), canonicalization: 'JCS-SORTED-UTF8-NOWS' };
+    expect(errorsOf(read(signedAar(ALICE, { ...old, signature }), ALICE.pem))).toEqual([]);
+    expect(errorsOf(read(signedAcr(ALICE, { ...old, signature }), ALICE.pem))).toEqual(['SIGNATURE_INVALID']);
+    expect(errorsOf(read(signedAar(ALICE, old), ALICE.pem))).toEqual(['SIGNATURE_INVALID']);
+    // A receipt is never signed in that form.
+    const unsigned = unsignedAar(ALICE);
+    const named = { ...(unsigned['signature'] as JsonMembers), canonicalization: 'RFC8785' };
+    const receipt = signedAcr(ALICE, { ...unsigned, signature: named });
+    expect(errorsOf(read(receipt, ALICE.pem))).toEqual(['ALGORITHM_REFUSED']);
+  });
+
+  it('may say that something is not known, and then corrects nothing', () => {
+    const rest = ['action', 'fix', 'reason', 'trigger'].reduce(
+      (record, name) => changed(record, [name]),
+      acr(ALICE, 1, {}),
+    );
+    const unknown = { ...rest, kind: 'unknown', subject: 'yield of May', note: '' };
+    const reading = read(signedAcr(ALICE, unknown), ALICE.pem);
+    expect([reading.findings, reading.observations]).toEqual([[], []]);
+    expect(reading.claims).toMatchObject([{ type: 'unknown' }]);
+    expect(errorsOf(read(signedAcr(ALICE, { ...unknown, fix: { type: 'noop' } }), ALICE.pem))).toEqual([
+      'MALFORMED',
+    ]);
+  });
+
+  it.each<[string, Json | undefined]>([
+    ['reason', ''],
+    ['reason', undefined],
+    ['trigger', 'whim'],
+    ['fix', { type: 'ignore' }],
+    ['timestamp', '2026-09-10'],
+    ['kind', 'action'],
+    ['principal', undefined],
+    ['agent', { id: '' }],
+  ])('is not one with another %s: %j', (name, value) => {
+    const changedRecord = changed(correction(root()), [name], value);
+    const resigned = signedAcr(ALICE, changed(changedRecord, ['signature', 'sig']));
+    expect(errorsOf(read([root(), resigned], ALICE.pem))).toContain('MALFORMED');
+  });
+
+  it('that was changed, or is by somebody else, is refused', () => {
+    const one = root();
+    expect(errorsOf(read([one, changed(correction(one), ['reason'], 'fine')], ALICE.pem))).toEqual([
+      'SIGNATURE_INVALID',
+    ]);
+    expect(errorsOf(read(root(MALLORY), ALICE.pem))).toEqual(['SIGNATURE_INVALID']);
+    expect(standingsOf(read(one))).toEqual([0, 1, 0, 0]);
+  });
 });

@@ -19,6 +19,7 @@ import {
   type Signer,
   standingsOf,
 } from './kit.js';
+import { changed } from './samples.js';
 
 const KID = 'sb:issuer:alice';
 
@@ -288,6 +289,99 @@ it('takes files of one receipt each as one log', () => {
   expect(read(one, three)).toEqual([[1, 0, 0, 1], ['CHAIN_LINK']]);
   expect(read(other, two)).toEqual([[1, 0, 0, 1], ['CHAIN_LINK']]);
   expect(read(two)).toEqual([[1, 0, 0, 0], []]);
+});
+
+it('sees what is missing between two files of one issuer, and lets another begin anywhere', () => {
+  const [one, two, three, four, five] = chain(5);
+  const read = (...lists: (JsonMembers | undefined)[][]) => {
+    const files = lists.map((list, index) => jsonFile(list, `${index}.json`));
+    const keys = jsonFile(ALICE.pem, 'keys');
+    const reading = acta.read(files, { aids: { keys } });
+    const codes = reading.findings.filter(({ severity }) => severity !== 'info').map(({ code }) => code);
+    return [standingsOf(reading), codes];
+  };
+  expect(read([one, two], [three, four, five])).toEqual([[5, 0, 0, 0], []]);
+  expect(read([one, two], [four, five])).toEqual([[3, 0, 0, 1], ['CHAIN_GAP']]);
+  const other = envelope({ issuer_id: 'sb:issuer:else' }, ALICE, 'sb:issuer:else');
+  const next = envelope(
+    { issuer_id: 'sb:issuer:else', previousReceiptHash: linkTo(other) },
+    ALICE,
+    'sb:issuer:else',
+  );
+  const last = envelope(
+    { issuer_id: 'sb:issuer:else', previousReceiptHash: linkTo(next) },
+    ALICE,
+    'sb:issuer:else',
+  );
+  expect(read([one, two], [next, last])).toEqual([[4, 0, 0, 0], ['CHAIN_PART']]);
+  // What nobody vouches for holds up nothing.
+  const forged = chain(3, MALLORY);
+  expect(read(forged, [four, five])[1]).toContain('CHAIN_PART');
+});
+
+it('says of each chain that its end was not checked', () => {
+  const [a, b] = [chain(3), chain(2, BOB)];
+  const reading = readReceipts(acta, [...a, ...b], { keys: jwks() });
+  expect(reading.findings.filter(({ code }) => code === 'CHAIN_OPEN').length).toBe(2);
+});
+
+it('takes null for no link where an early revision is named, and nowhere else', () => {
+  const spec = 'draft-farley-acta-signed-receipts-01';
+  const first = envelope({ spec, previousReceiptHash: null });
+  const second = envelope({ spec, request_id: 'req-2', previousReceiptHash: linkTo(first) });
+  const reading = readReceipts(acta, [first, second], { keys: jwks() });
+  expect([standingsOf(reading), errorsOf(reading)]).toEqual([[2, 0, 0, 0], []]);
+  expect(reading.findings.map(({ code }) => code)).toContain('LINK_EMPTY');
+  expect(codesOf(envelope({ previousReceiptHash: null }))).toEqual(['LINK_MALFORMED']);
+});
+
+it.each([
+  ['parent_receipt_hash', null],
+  ['previous_receipt_hash', ''],
+])('follows the links of flat receipts by the name %s', (name, none) => {
+  const receipts: JsonMembers[] = [];
+  for (let n = 1; n <= 4; n++) {
+    const before = receipts.at(-1);
+    const link = before === undefined ? none : linkTo(before);
+    receipts.push(flat({ receipt_id: `r-${n}`, [name]: link }));
+  }
+  const [one, two, three, four] = receipts as [JsonMembers, JsonMembers, JsonMembers, JsonMembers];
+  expect(codesOf([one, two, three, four], ALICE.pem)).toEqual([]);
+  expect(codesOf([one, three, four], ALICE.pem)).toEqual(['CHAIN_LINK']);
+  expect(codesOf([one, three, two, four], ALICE.pem)).toEqual(['CHAIN_ORDER']);
+  expect(codesOf([two, three], ALICE.pem)).toEqual(['CHAIN_PART']);
+  expect(codesOf([one, flat({ receipt_id: 'r-x', [name]: 'sha256:00' })], ALICE.pem)).toEqual([
+    'LINK_MALFORMED',
+  ]);
+});
+
+it('reads receipts that DefenseClaw signed before it added the key, and holds that key to the signer', () => {
+  const body = {
+    receipt_id: 'dc-1',
+    receipt_type: 'defenseclaw:decision',
+    tool_name: 'claw:write_file',
+    decision: 'deny',
+    policy_id: 'production',
+    timestamp: '2026-03-01T10:00:00Z',
+    previous_receipt_hash: '',
+  };
+  const claw = (public_key: string, change: JsonMembers = {}) => ({
+    ...body,
+    ...change,
+    signature: hex(jcs(body), ALICE),
+    public_key,
+  });
+  const own = ALICE.bytes.toString('hex');
+  expect(codesOf(claw(own), ALICE.pem)).toEqual([]);
+  expect(codesOf(claw(MALLORY.bytes.toString('hex')), ALICE.pem)).toEqual(['EMBEDDED_KEY_DIFFERS']);
+  expect(codesOf(claw(own, { decision: 'allow' }), ALICE.pem)).toEqual(['SIGNATURE_INVALID']);
+  expect(codesOf(claw(own), MALLORY.pem)).toEqual(['SIGNATURE_INVALID']);
+  // The key alone proves nothing, as ever.
+  expect(standingsOf(readReceipts(acta, claw(own)))).toEqual([0, 0, 1, 0]);
+  // Other flat receipts are signed with the key in them.
+  const rest = changed(body, ['previous_receipt_hash']);
+  const other = { ...rest, signature: hex(jcs(rest), ALICE), public_key: own };
+  expect(codesOf(other, ALICE.pem)).toEqual(['SIGNATURE_INVALID']);
 });
 
 it('leaves undecided what is of no known shape, whatever its link is', () => {

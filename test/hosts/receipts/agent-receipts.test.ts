@@ -542,3 +542,68 @@ it('reads whatever files there are, and every rule that is found is one of its o
   const chain = chainOf(ALICE, 3, { issuer: own, method: own });
   holdsForBrokenFiles(agentReceipts, [lines(chain), lines(chainOf(BOB, 2)), jsonFile(chain)]);
 });
+
+describe('a key that an issuer names otherwise than by did:key', () => {
+  const jwk = (by: Signer) => ({ kty: 'OKP', crv: 'Ed25519', x: by.bytes.toString('base64url') });
+  const didJwk = (by: Signer) => `did:jwk:${Buffer.from(JSON.stringify(jwk(by))).toString('base64url')}`;
+
+  it('is that of its did:jwk, and nobody else can sign for it', () => {
+    const issuer = didJwk(ALICE);
+    const own = receipt(ALICE, { issuer, method: `${issuer}#0` });
+    expect(standingsOf(readReceipts(agentReceipts, own))).toEqual([1, 0, 0, 0]);
+    const forged = receipt(MALLORY, { issuer, method: `${issuer}#0` });
+    expect(errorsOf(readReceipts(agentReceipts, forged))).toEqual(['SIGNATURE_INVALID']);
+    const broken = receipt(ALICE, { issuer: 'did:jwk:AAAA', method: 'did:jwk:AAAA#0' });
+    expect(errorsOf(readReceipts(agentReceipts, broken))).toEqual(['KEY_UNKNOWN']);
+  });
+
+  it('is that of the given document of its did:web, if it is for assertions', () => {
+    const issuer = 'did:web:agents.example.com:builder';
+    const wanted = { issuer, method: `${issuer}#sign` };
+    const method = (id: string, by: Signer) => ({ id, type: 'JsonWebKey', publicKeyJwk: jwk(by) });
+    const agreement = { kty: 'OKP', crv: 'X25519', x: BOB.bytes.toString('base64url') };
+    const document = {
+      id: issuer,
+      verificationMethod: [
+        method('#sign', ALICE),
+        method(`${issuer}#login`, BOB),
+        { id: '#seal', publicKeyJwk: agreement },
+      ],
+      authentication: [`${issuer}#login`],
+      assertionMethod: ['#sign'],
+    };
+    const read = (by: Signer, keys: object, from = wanted) => {
+      const reading = readReceipts(agentReceipts, receipt(by, from), { keys: JSON.stringify(keys) });
+      return [standingsOf(reading), errorsOf(reading)];
+    };
+    const verified = [[1, 0, 0, 0], []];
+    expect(read(ALICE, document)).toEqual(verified);
+    expect(read(ALICE, [document])).toEqual(verified);
+    expect(read(ALICE, { didDocument: document })).toEqual(verified);
+    expect(read(ALICE, { id: issuer, assertionMethod: [method('#sign', ALICE)] })).toEqual(verified);
+    const login = { issuer, method: `${issuer}#login` };
+    expect(read(BOB, document, login)).toEqual([[0, 0, 0, 1], ['SIGNATURE_INVALID']]);
+    expect(read(ALICE, { ...document, id: 'did:web:other.example' })[0]).toEqual([0, 0, 1, 0]);
+  });
+});
+
+it('takes the type of early versions, and of no later one', () => {
+  const early = (version: string) =>
+    receipt(ALICE, {
+      members: {
+        version,
+        type: ['VerifiableCredential', 'AIActionReceipt'],
+        '@context': ['https://www.w3.org/ns/credentials/v2', 'https://agentreceipts.ai/context/v1'],
+      },
+    });
+  const read = (version: string) => readReceipts(agentReceipts, early(version), { keys: ALICE.pem });
+  expect([errorsOf(read('0.1.0')), errorsOf(read('0.3.0'))]).toEqual([[], ['MALFORMED']]);
+});
+
+it('says that a trusted timestamp was not checked, whatever it is', () => {
+  for (const token of ['MIIC', { token: 'MIIC' }]) {
+    const stamped = receipt(ALICE, { action: { trusted_timestamp: token } });
+    const reading = readReceipts(agentReceipts, stamped, { keys: ALICE.pem });
+    expect(reading.findings.map(({ code }) => code)).toContain('TIMESTAMP_NOT_CHECKED');
+  }
+});

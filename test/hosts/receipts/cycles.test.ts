@@ -14,6 +14,7 @@ import {
   type Json,
   jsonFile,
   type JsonMembers,
+  MALLORY,
   readReceipts,
   type Signer,
   standingsOf,
@@ -332,4 +333,27 @@ it('is recognised, and holds for broken files', () => {
   expect(cycles.recognises(jsonFile({ schema_version: '1' }))).toBe(false);
   const lines = [reserve(), commit(), release(), refusal()].map((each) => JSON.stringify(each)).join('\n');
   holdsForBrokenFiles(cycles, [jsonFile(`${lines}\n`, 'a')]);
+});
+
+it('pins the keys of a set that says no times, whatever ids it has them under', () => {
+  const jwk = (by: Signer, kid: string) => ({
+    kty: 'OKP',
+    crv: 'Ed25519',
+    kid,
+    x: by.bytes.toString('base64url'),
+  });
+  const keys = JSON.stringify({ keys: [jwk(ALICE, 'k1'), jwk(BOB, 'k2')] });
+  const bySigner = (by: Signer) => standingsOf(readReceipts(cycles, reserve({}, {}, by), { keys }));
+  expect([bySigner(ALICE), bySigner(BOB), bySigner(MALLORY)]).toEqual([
+    [1, 0, 0, 0],
+    [1, 0, 0, 0],
+    [0, 0, 1, 0],
+  ]);
+  // Whoever is named signs: another key of the set is no substitute.
+  const named = reserve({}, { signer_did: ALICE.bytes.toString('hex') }, BOB);
+  expect(errorsOf(readReceipts(cycles, named, { keys }))).toEqual(['SIGNATURE_INVALID']);
+  const did = `did:cycles:${createHash('sha256').update(SERVER).digest('hex')}#k2`;
+  expect(standingsOf(readReceipts(cycles, reserve({}, { signer_did: did }, BOB), { keys }))).toEqual([
+    1, 0, 0, 0,
+  ]);
 });

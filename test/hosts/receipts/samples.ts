@@ -126,3 +126,33 @@ export function signedAar(by: Signer, unsigned: JsonMembers): JsonMembers {
 export function aarReceipt(by: Signer, n = 1, members: JsonMembers = {}): JsonMembers {
   return signedAar(by, unsignedAar(by, n, members));
 }
+
+/** An Agent Correction Record of an action, without its signature's bytes. */
+export function acr(by: Signer, n = 1, members: JsonMembers = {}): JsonMembers {
+  const publicKey = by.bytes.toString('base64url');
+  return {
+    correctionId: uuid(n),
+    agent: { id: 'trader/v1', publicKey },
+    principal: { id: 'acme', type: 'organization' },
+    action: { type: 'db.write', target: 'yields' },
+    reason: '',
+    trigger: 'supersede',
+    fix: { type: 'noop' },
+    timestamp: `2026-09-10T00:00:0${n % 10}+00:00`,
+    metadata: {},
+    signature: { alg: 'Ed25519', kid: publicKey, publicKey, canonicalization: 'RFC8785' },
+    ...members,
+  };
+}
+
+/** Signed with an empty `sig` in its place. */
+export function signedAcr(by: Signer, unsigned: JsonMembers): JsonMembers {
+  const signature = { ...(unsigned['signature'] as JsonMembers), sig: '' };
+  const sig = signText(by, jcs({ ...unsigned, signature }));
+  return { ...unsigned, signature: { ...signature, sig } };
+}
+
+/** What a correction states of the record that it amends. */
+export function digestOfRecord(record: JsonMembers): JsonMembers {
+  return { alg: 'sha256', digest: Buffer.from(sha256Hex(jcs(record)), 'hex').toString('base64url') };
+}

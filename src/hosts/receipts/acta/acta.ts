@@ -115,12 +115,13 @@ function checkType(shape: Shape): void {
 
 function signatureOf(
   receipt: SourceObject,
-  { body, kid, alg, message, signature, shape }: ActaReceipt,
+  { body, kid, alg, message, alternatives, signature, shape }: ActaReceipt,
 ): ReceiptSignature {
   const names = [kid, textAt(receipt, 'issuer'), textAt(body, 'issuer_id')];
   return {
     alg,
     message,
+    alternatives,
     bytes: signature,
     keyNames: names.filter((name) => name !== undefined),
     pointer: shape === 'envelope' ? '/signature/sig' : '/signature',
@@ -247,7 +248,7 @@ function factsOf(receipt: SourceObject, body: SourceObject, type: string): JsonO
   const tool = toolIn(body);
   const amount = amountOf(numberAt(body, 'amount') ?? decimalIn(body));
   const currency = textAt(body, 'currency');
-  const link = textAt(body, 'previousReceiptHash');
+  const [link] = LINKS.map((name) => textAt(body, name) || undefined).filter((each) => each !== undefined);
   return {
     ...(type === '' ? {} : { receipt_type: factText(type) }),
     ...factTexts(FACTS, (name) => textAt(body, name) || undefined),
@@ -262,6 +263,8 @@ function factsOf(receipt: SourceObject, body: SourceObject, type: string): JsonO
     ...(link === undefined ? {} : { previous: factText(link) }),
   };
 }
+
+const LINKS = ['previousReceiptHash', 'parent_receipt_hash', 'previous_receipt_hash'];
 
 function decimalIn(body: SourceObject): string | undefined {
   const text = textAt(body, 'amount') ?? '';

@@ -1,7 +1,8 @@
 /** Links of Acta receipts. A receipt names the one before it by its digest, and nothing else says which chain it is in. */
 
 import { printable } from '../../../base/bytes/printable.js';
-import type { SourceObject } from '../../../base/json/source-json.js';
+import type { SourceObject, SourceValue } from '../../../base/json/source-json.js';
+import type { HostPlace } from '../../shared/host.js';
 import type { Receipt } from '../receipt.js';
 import type { Verification } from '../verification.js';
 import { finding as common } from '../rules.js';
@@ -20,6 +21,19 @@ export interface ActaIssued extends Receipt, Pick<ActaReceipt, 'shape' | 'body'>
   readonly fault?: ActaFault | undefined;
 }
 
+/** A link that a receipt has. */
+interface Link {
+  /** RFC 6901, in the receipt. */
+  readonly pointer: string;
+  readonly value: SourceValue;
+}
+
+/** A file that begins with a receipt whose predecessor is none of those given. */
+interface Beginning {
+  readonly index: number;
+  readonly place: HostPlace;
+}
+
 /** Checks each link against the receipts of all files, in their order. */
 export function checkLinks(receipts: readonly ActaIssued[], verification: Verification): void {
   const byWhole = new Map<string, number>();
@@ -34,31 +48,33 @@ export function checkLinks(receipts: readonly ActaIssued[], verification: Verifi
   for (const { at } of receipts) inFile.set(at.file, (inFile.get(at.file) ?? 0) + 1);
   const followed = new Map<number, ActaIssued>();
   const begun = new Set<string>();
-  let last: ActaIssued | undefined;
+  const linked: number[] = [];
+  const beginnings: Beginning[] = [];
   for (const [index, receipt] of receipts.entries()) {
-    const { at, body, fault } = receipt;
+    const { at, fault } = receipt;
     // A file of one receipt is no log with a beginning of its own: it stands in the order of the files.
     const isFirst = index === 0 || (!begun.has(at.file) && inFile.get(at.file)! > 1);
     begun.add(at.file);
     if (fault !== undefined) continue;
-    const link = valueAt(body, 'previousReceiptHash');
+    const link = linkOf(receipt);
     if (link === undefined) continue;
-    const place = {
-      ...at,
-      pointer: `${at.pointer ?? ''}${receipt.shape === 'envelope' ? '/payload' : ''}/previousReceiptHash`,
-    };
-    const [, algorithm, hash] = typeof link === 'string' ? (LINK.exec(link) ?? []) : [];
+    const place = { ...at, pointer: `${at.pointer ?? ''}${link.pointer}` };
+    if (link.value === null && isOld(receipt)) {
+      verification.find(receipt, finding('LINK_EMPTY', place));
+      continue;
+    }
+    const text = typeof link.value === 'string' ? link.value : undefined;
+    const [, algorithm, hash] = LINK.exec(text ?? '') ?? [];
     if (hash === undefined) {
-      const actual = typeof link === 'string' ? printable(link, 80) : 'no text';
+      const actual = text === undefined ? 'no text' : printable(text, 80);
       verification.find(receipt, finding('LINK_MALFORMED', place, { actual }));
       continue;
     }
     if (algorithm === undefined) verification.find(receipt, finding('LINK_WITHOUT_ALGORITHM', place));
-    last = receipt;
+    linked.push(index);
     const found = byWhole.get(hash) ?? oldLink(receipts, byPayload.get(hash));
     if (found === undefined) {
-      // What is before the first receipt of a file may be in one that was not given.
-      if (isFirst) verification.find(receipt, common('CHAIN_PART', place));
+      if (isFirst) beginnings.push({ index, place });
       else {
         const actual = byPayload.has(hash) ? 'the digest of a payload alone' : 'that of none';
         verification.find(
@@ -83,10 +99,60 @@ export function checkLinks(receipts: readonly ActaIssued[], verification: Verifi
       );
     }
   }
-  if (last !== undefined) verification.find(last, common('CHAIN_OPEN', last.at));
+  const ends = linked.filter((index) => !followed.has(index));
+  checkBeginnings(receipts, beginnings, ends, verification);
+  for (const index of ends) verification.find(receipts[index]!, common('CHAIN_OPEN', receipts[index]!.at));
+}
+
+/**
+ * What is before the first receipt of a file may be in one that was not given; but where a file before it ends in a chain of the same issuer,
+ * which nothing follows, what was between the two is missing.
+ */
+function checkBeginnings(
+  receipts: readonly ActaIssued[],
+  beginnings: readonly Beginning[],
+  ends: readonly number[],
+  verification: Verification,
+): void {
+  const endOf = new Map<string, number>();
+  let next = 0;
+  for (const { index, place } of beginnings) {
+    for (; next < ends.length && ends[next]! < index; next++) {
+      const end = receipts[ends[next]!]!;
+      if (verification.of(end).standing === 'vouched') endOf.set(end.issuer, ends[next]!);
+    }
+    const receipt = receipts[index]!;
+    const end = receipts[endOf.get(receipt.issuer) ?? -1];
+    if (end === undefined) verification.find(receipt, common('CHAIN_PART', place));
+    else {
+      const [expected, actual] = [`the receipt after ${end.id}`, 'one that names another'];
+      verification.find(receipt, common('CHAIN_GAP', place, { expected, actual, related: [end.at] }));
+    }
+  }
+}
+
+/** Names of links of flat receipts, each with what its first receipt may have instead of one: of the profiles that the draft grew from. */
+const FLAT_LINKS: readonly (readonly [name: string, first: readonly SourceValue[]])[] = [
+  ['parent_receipt_hash', [null]],
+  ['previous_receipt_hash', [null, '']],
+];
+
+function linkOf({ body, value, shape }: ActaIssued): Link | undefined {
+  const own = valueAt(body, 'previousReceiptHash');
+  if (own !== undefined)
+    return { pointer: `${body === value ? '' : '/payload'}/previousReceiptHash`, value: own };
+  if (shape !== 'flat' || body !== value) return undefined;
+  for (const [name, first] of FLAT_LINKS) {
+    const link = valueAt(value, name);
+    if (link !== undefined && !first.includes(link)) return { pointer: `/${name}`, value: link };
+  }
+  return undefined;
 }
 
 function oldLink(receipts: readonly ActaIssued[], index: number | undefined): number | undefined {
-  const spec = index === undefined ? undefined : textAt(receipts[index]!.body, 'spec');
-  return spec !== undefined && OLD.test(spec) ? index : undefined;
+  return index !== undefined && isOld(receipts[index]!) ? index : undefined;
+}
+
+function isOld({ body }: ActaIssued): boolean {
+  return OLD.test(textAt(body, 'spec') ?? '');
 }

@@ -48,6 +48,8 @@ export interface ActaReceipt {
   readonly body: SourceObject;
   /** What the signature is over. */
   readonly message: Uint8Array;
+  /** What it may be over instead. */
+  readonly alternatives?: readonly Uint8Array[];
   readonly signature: Uint8Array;
   readonly alg: 'ed25519' | 'p256';
   /** Absent of flat receipts that name none. */
@@ -102,7 +104,18 @@ function readFlat(receipt: SourceObject, sig: string): ActaReceipt | ActaFault {
     kid: textAt(receipt, 'kid'),
   } as const;
   const alg = textAt(receipt, 'algorithm') ?? textAt(receipt, 'alg') ?? 'ed25519';
-  return prove(own, receipt.without('signature'), alg, alg, sig, '/signature');
+  const unsigned = receipt.without('signature');
+  const proof = prove(own, unsigned, alg, alg, sig, '/signature');
+  if ('code' in proof || !isDefenseClaw(receipt)) return proof;
+  return { ...proof, alternatives: [jcsBytes(unsigned.without('public_key'))!] };
+}
+
+/**
+ * The profile of DefenseClaw signs before it adds `public_key`. Nothing rests on that member: it is held to the key that the signature is
+ * by, as in every receipt.
+ */
+function isDefenseClaw(receipt: SourceObject): boolean {
+  return receipt.has('public_key') && receipt.has('previous_receipt_hash') && !receipt.has('payload');
 }
 
 function prove(

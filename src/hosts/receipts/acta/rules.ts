@@ -43,6 +43,7 @@ export const finding = findingsOf({
     'sha256: before the digits',
     'the digits alone, as revision 02 has them',
   ],
+  LINK_EMPTY: ['ACTA-6', 'info', 'no link in a first receipt', 'null, as revisions before 03 have it'],
   LINK_OF_PAYLOAD: [
     'ACTA-6',
     'warning',

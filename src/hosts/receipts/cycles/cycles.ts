@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../base/json/value.js';
 import { makePublicKey, type PublicKey } from '../../../format/key/public-key.js';
 import { JCS_FORM } from '../../shared/forms/jcs.js';
 import type { ReceiptFormat } from '../receipt-format.js';
+import { tryKey } from '../keys.js';
 import { receiptHost } from '../receipt-host.js';
 import type { ReceiptAction } from '../receipt.js';
 import type { Shape } from '../shape.js';
@@ -95,6 +96,7 @@ function read({ at, value }: SourceItem, shape: Shape): CyclesReceipt | undefine
 /** By the key sets that were given, if any says from when to when its keys are valid; else by a key that was given, or the one stated. */
 function verify(receipts: readonly CyclesReceipt[], verification: Verification): void {
   const keys = new CyclesKeys(verification.keySets);
+  const pinned = new Set(verification.keySets.flat().flatMap((jwk) => tryKey(jwk)?.keyid ?? []));
   for (const receipt of receipts) {
     const { key, fault } = keys.isEmpty
       ? { key: undefined, fault: findStranger(receipt.value) }
@@ -105,17 +107,24 @@ function verify(receipts: readonly CyclesReceipt[], verification: Verification):
       const place = placeIn(receipt.at, pointer);
       verification.find(receipt, finding(fault.code, place, { expected, actual }));
     }
-    if (keys.isEmpty) verifyPinned(receipt, verification);
+    if (keys.isEmpty) verifyPinned(receipt, pinned, verification);
     else if (key !== undefined) verification.verify(receipt, makePublicKey('ed25519', key));
   }
   const standing = receipts.filter((receipt) => verification.of(receipt).standing !== 'broken');
   checkSettlements(standing, verification);
 }
 
-/** By a key that was given, or the one stated. The key that an envelope names is the one that it is signed by. */
-function verifyPinned(receipt: CyclesReceipt, verification: Verification): void {
-  const named = receipt.signatures[0]?.stated?.keyid;
-  const keyid = verification.verify(receipt)?.keyid;
+/**
+ * By a key that was given, or the one stated. The key that an envelope names is the one that it is signed by; it names it by the key itself,
+ * whatever id a set has it under.
+ *
+ * @param pinned - The key ids of the sets that were given.
+ */
+function verifyPinned(receipt: CyclesReceipt, pinned: ReadonlySet<string>, verification: Verification): void {
+  const stated = receipt.signatures[0]?.stated;
+  const named = stated?.keyid;
+  const isPinned = named !== undefined && pinned.has(named);
+  const keyid = verification.verify(receipt, isPinned ? stated : undefined)?.keyid;
   if (named === undefined || keyid === undefined || named === keyid) return;
   const place = placeIn(receipt.at, '/signer_did');
   verification.find(receipt, finding('SIGNER_NOT_AUTHORIZED', place, { expected: keyid, actual: named }));
