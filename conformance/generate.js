@@ -12,6 +12,8 @@ import { fileURLToPath } from 'node:url';
 import { makeProofs } from './make/proofs.js';
 import { makeFineLedgers, makeVectors } from './make/vectors.js';
 import { makeDeciderCases } from './make/decider.js';
+import { makePolicyLedgers } from './make/policies.js';
+import { makeSliceLedgers } from './make/slices.js';
 import { makeWitnessCases } from './make/witness.js';
 import { makeWriterCases } from './make/writer.js';
 import { makeVerifierCases, readFixtureFiles } from './make/verifier.js';
@@ -27,7 +29,11 @@ async function main(folder) {
     verifier: [
       ...(await makeProofs(files)),
       ...makeVectors(files),
-      ...(await makeVerifierCases(files, makeFineLedgers(files))),
+      ...(await makeVerifierCases(files, [
+        ...makeFineLedgers(files),
+        ...makeSliceLedgers(files),
+        ...makePolicyLedgers(files),
+      ])),
     ],
     writer: [],
     decider: makeDeciderCases(),

@@ -1,6 +1,5 @@
 /** What the classes that write share: files to write in, signers of secrets, refusals. */
 
-import { createPrivateKey } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import { createSigner, NorthrootError, parsePrivateKey } from '../../dist/api/fo
 const PKCS8 = {
   ed25519: '302e020100300506032b657004220420',
   p256: '3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420',
+  'ml-dsa-44': '3034020100300b060960864801650304031104228020',
 };
 
 export const bytesOf = (text) => Buffer.from(text, 'base64');
@@ -16,8 +16,8 @@ export const base64 = (bytes) => Buffer.from(bytes).toString('base64');
 
 export function signerOf({ alg, seed }) {
   const der = Buffer.concat([Buffer.from(PKCS8[alg], 'hex'), bytesOf(seed)]);
-  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  return createSigner(parsePrivateKey(key.export({ format: 'pem', type: 'pkcs8' })));
+  const text = der.toString('base64').replace(/.{1,64}/g, '$&\n');
+  return createSigner(parsePrivateKey(`-----BEGIN PRIVATE KEY-----\n${text}-----END PRIVATE KEY-----\n`));
 }
 
 const folders = [];

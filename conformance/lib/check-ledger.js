@@ -1,10 +1,11 @@
 /**
- * What a writer or decider wrote, checked without it: canonical lines, numbers, chain, ids, and Ed25519 and P-256 signatures by keys of
- * the genesis and of key events. It judges no bounds.
+ * What a writer or decider wrote, checked without it: canonical lines, numbers, chain, ids, binding, and Ed25519 and P-256 signatures by
+ * keys of the genesis and of key events, which have the role for the event and cover its principals. Times of keys are not looked at.
  */
 
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { TextDecoder } from 'node:util';
+import { Keyring } from './keyring.js';
 
 const PAYLOAD_TYPE = 'application/vnd.northroot.event+json';
 const PREFIXES = {
@@ -38,10 +39,11 @@ export function paeOf(event) {
  */
 export function readLedger(bytes) {
   if (bytes.length === 0 || bytes.at(-1) !== 0x0a) return { fault: 'the ledger does not end with a newline' };
-  const keys = new Map();
+  const keyring = new Keyring();
   const events = [];
   const ids = new Set();
   let prev = sha256('');
+  let ledgerId;
   let all;
   try {
     all = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -64,13 +66,31 @@ export function readLedger(bytes) {
         return fault('another event_id');
       if (ids.has(id.b64)) return fault('an event_id for the second time');
       ids.add(id.b64);
-      if (event.event_type === 'genesis') for (const key of event.keys) keys.set(key.keyid, key.public_key);
-      const isSigned = signatures.some(({ keyid, sig }) =>
-        isRight(keys.get(keyid), paeOf(Buffer.from(canonicalText(event))), sig),
-      );
-      if (keys.size > 0 && !isSigned) return fault('no right signature by a key of the ledger');
-      if (event.event_type === 'key' && event.action === 'add')
-        keys.set(event.key.keyid, event.key.public_key);
+      const isFirst = seq === 0;
+      if ((event.event_type === 'genesis') !== isFirst) return fault('genesis is first, and nothing else');
+      if (isFirst) {
+        ledgerId = id.b64;
+        for (const key of event.keys) keyring.add(key);
+      } else if (event.ledger_id === undefined) {
+        if (event.event_type === 'key' || events[0].signing.binding === 'required')
+          return fault('no ledger_id');
+      } else if (event.ledger_id.b64 !== ledgerId) return fault('the ledger_id of another ledger');
+      const message = paeOf(Buffer.from(canonicalText(event)));
+      const signers = [];
+      for (const { keyid, sig } of signatures) {
+        const key = keyring.get(keyid);
+        if (key === undefined) continue;
+        if (!isRight(key.public_key, message, sig)) return fault('a wrong signature');
+        signers.push(key);
+      }
+      const isEntitled = signers.some((key) => keyring.mayRecord(key, event));
+      if (keyring.isUsed && !isEntitled)
+        return fault(
+          signers.length > 0
+            ? 'no key that signed it may sign this event'
+            : 'no signature by a key that the ledger has at this place',
+        );
+      keyring.note(event, signers);
       events.push(event);
     } catch {
       return fault('no record');

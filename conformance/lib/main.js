@@ -98,7 +98,7 @@ async function runCommand(command, options) {
   const ran = await run(command, content, options);
   const summary = summarise(ran, content.cases);
   process.stdout.write(renderText(ran, summary, content.manifest));
-  if (ran.broken !== undefined && ran.stderr !== '')
+  if ((ran.broken ?? ran.unclean) !== undefined && ran.stderr !== '')
     process.stderr.write(
       `${ran.stderr
         .split('\n')

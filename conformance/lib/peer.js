@@ -23,6 +23,7 @@ export class Peer {
   #bytes = 0;
   #stderr = Buffer.alloc(0);
   #ended;
+  #closing;
 
   /** @param command - The program and its arguments */
   constructor([program, ...args], { timeoutMs }) {
@@ -36,7 +37,9 @@ export class Peer {
         resolve();
       });
       this.#child.once('close', (status, signal) => {
-        this.#break(new PeerError(`the process has ended, with ${signal ?? `status ${status}`}`));
+        const isClean = status === 0 && this.#closing !== undefined;
+        if (!isClean)
+          this.#break(new PeerError(`the process has ended, with ${signal ?? `status ${status}`}`));
         resolve();
       });
     });
@@ -77,12 +80,20 @@ export class Peer {
     return answer;
   }
 
-  /** Ends the process: by the end of its input, or by force. */
-  async close() {
+  /**
+   * Ends the process: by the end of its input, or by force.
+   * @returns What was wrong up to then, in words; undefined where it ended by itself, with status 0, and said nothing more
+   */
+  close() {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close() {
     this.#child.stdin.end();
     const timer = setTimeout(
       () => {
-        this.#kill();
+        this.#break(new PeerError(`it did not end within ${END_MS / 1_000} seconds of its input`));
         // What it started in a group of its own may hold the pipes open: that is not waited for.
         this.#child.stdout.destroy();
         this.#child.stderr.destroy();
@@ -92,6 +103,7 @@ export class Peer {
     await this.#ended;
     clearTimeout(timer);
     this.#kill();
+    return this.#broken?.message;
   }
 
   #parse(line) {

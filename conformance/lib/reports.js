@@ -5,7 +5,7 @@ import { CLASSES } from './content.js';
 export const OUTCOMES = ['passed', 'failed', 'unsupported', 'not run'];
 
 /** Per class how many cases there are, were chosen, and had each outcome; and what may be said of the class. */
-export function summarise({ results, claimed }, cases) {
+export function summarise({ results, claimed, unclean }, cases) {
   return CLASSES.map((name) => {
     const own = results.filter((each) => each.class === name);
     const counts = Object.fromEntries(
@@ -17,21 +17,22 @@ export function summarise({ results, claimed }, cases) {
       total,
       chosen: own.length,
       counts,
-      says: verdictOf(name, claimed, total, own.length, counts),
+      says: verdictOf(name, claimed, total, own.length, counts, unclean),
     };
   });
 }
 
-function verdictOf(name, claimed, total, chosen, { passed, failed }) {
+function verdictOf(name, claimed, total, chosen, { passed, failed }, unclean) {
   if (failed > 0) return 'fails';
   if (chosen === 0) return claimed.includes(name) ? 'not run' : 'not claimed, not run';
+  if (unclean !== undefined) return 'fails: the run did not end as it must';
   if (passed === total) return 'conforms';
   return passed === chosen ? 'incomplete: all that was chosen passed' : 'incomplete: not all was run';
 }
 
-/** 0 if all that was chosen passed; 1 if anything failed; 2 if nothing did and something was not run. */
-export function exitStatusOf({ results, broken }) {
-  if (results.some(({ outcome }) => outcome === 'failed')) return 1;
+/** 0 if all that was chosen passed; 1 if anything failed, the end of the process too; 2 if nothing did and something was not run. */
+export function exitStatusOf({ results, broken, unclean }) {
+  if (unclean !== undefined || results.some(({ outcome }) => outcome === 'failed')) return 1;
   const isWhole = results.length > 0 && broken === undefined;
   return isWhole && results.every(({ outcome }) => outcome === 'passed') ? 0 : 2;
 }
@@ -51,6 +52,7 @@ export function renderText(run, summary, { version, digest }) {
     );
   }
   if (run.broken !== undefined) lines.push('', `The run ended early: ${run.broken}.`);
+  if (run.unclean !== undefined) lines.push('', `The run failed at its end: ${run.unclean}.`);
   return `${lines.join('\n')}\n`;
 }
 
@@ -80,6 +82,7 @@ export function renderMarkdown(run, summary, { version, digest }) {
     ),
   ];
   if (run.broken !== undefined) lines.push('', `The run ended early: ${cell(run.broken)}.`);
+  if (run.unclean !== undefined) lines.push('', `The run failed at its end: ${cell(run.unclean)}.`);
   const shown = run.results.filter(({ outcome }) => outcome !== 'passed');
   if (shown.length > 0) lines.push('', '| case | outcome | why |', '| --- | --- | --- |');
   for (const { id, outcome, why } of shown) lines.push(`| ${cell(id)} | ${outcome} | ${cell(why ?? '')} |`);
@@ -103,12 +106,13 @@ export function renderJunit(run, summary) {
     }
     lines.push('  </testsuite>');
   }
-  // Without a suite the file would read as a run in which nothing failed.
-  if (run.results.length === 0) {
-    const why = escapeXml(run.broken ?? 'no case was chosen');
+  // Without it the file would read as a run in which nothing failed.
+  if (run.results.length === 0 || run.unclean !== undefined) {
+    const why = escapeXml(run.unclean ?? run.broken ?? 'no case was chosen');
+    const name = run.unclean === undefined ? 'hello' : 'end';
     lines.push(
       '  <testsuite name="run" tests="1" failures="0" errors="1" skipped="0">',
-      `    <testcase classname="run" name="hello"><error message="${why}"/></testcase>`,
+      `    <testcase classname="run" name="${name}"><error message="${why}"/></testcase>`,
       '  </testsuite>',
     );
   }

@@ -1,5 +1,6 @@
 /** Asks an implementation every chosen case, and says what came of each. */
 
+import { Answers } from './check-decisions.js';
 import { CLASSES, expand } from './content.js';
 import { findFault } from './judge.js';
 import { Peer, PeerError } from './peer.js';
@@ -7,11 +8,13 @@ import { printable } from './printable.js';
 
 export const PROTOCOL_VERSION = 1;
 const MAX_NAME = 128;
+/** The longest text that later requests repeat: ids are shorter. */
+const MAX_SAVED = 256;
 
 /**
  * @param options - `classes` undefined for those that the implementation claims; `operations` undefined for all; `filter` a part of ids
- * @returns `{name, release, claimed, results: [{id, class, operations, outcome, why?}], broken?}`; outcomes are `passed`, `failed`,
- *   `unsupported` and `not run`
+ * @returns `{name, release, claimed, results: [{id, class, operations, outcome, why?}], broken?, unclean?}`; outcomes are `passed`,
+ *   `failed`, `unsupported` and `not run`; `unclean` says what was wrong about the end of a process that had answered all
  */
 export async function run(command, content, { timeoutMs, classes, operations, filter, onResult = () => {} }) {
   const peer = new Peer(command, { timeoutMs });
@@ -42,7 +45,9 @@ export async function run(command, content, { timeoutMs, classes, operations, fi
       results.push(result);
       onResult(result);
     }
-    return { ...hello, results, ...(broken === undefined ? {} : { broken, stderr: peer.stderr }) };
+    const unclean = await peer.close();
+    const ended = broken === undefined && unclean !== undefined ? { unclean } : {};
+    return { ...hello, results, ...(broken !== undefined && { broken }), ...ended, stderr: peer.stderr };
   } finally {
     process.removeListener('SIGINT', stop);
     process.removeListener('SIGTERM', stop);
@@ -92,12 +97,14 @@ export function operationsOf({ op, steps }) {
 
 async function runCase(peer, { steps, op, input, expect }, files) {
   const saved = new Map();
+  const answers = new Answers();
   const all = steps ?? [{ op, input, expect }];
   for (const [index, step] of all.entries()) {
     const at = steps === undefined ? '' : `step ${index + 1} (${step.op}): `;
     let answer;
+    const asked = expand(step.input, files, saved);
     try {
-      answer = await peer.ask({ op: step.op, input: expand(step.input, files, saved) });
+      answer = await peer.ask({ op: step.op, input: asked });
     } catch (error) {
       if (error instanceof PeerError)
         return { outcome: 'failed', why: `${at}${error.message}`, broken: error.message };
@@ -109,21 +116,23 @@ async function runCase(peer, { steps, op, input, expect }, files) {
     if (answer.unsupported !== undefined)
       return { outcome: 'unsupported', why: printable(answer.unsupported) };
     if (answer.error !== undefined) return { outcome: 'failed', why: `${at}${printable(answer.error)}` };
-    const why = tryFault(expand(step.expect, files, saved), answer.result);
+    const why = tryFault(expand(step.expect, files, saved), answer.result, answers);
     if (why !== undefined) return { outcome: 'failed', why: `${at}${why}` };
     for (const [name, path] of Object.entries(step.save ?? {})) {
       const value = path.split('/').reduce((part, member) => part?.[member], answer.result);
-      if (typeof value !== 'string') return { outcome: 'failed', why: `${at}${path}: expected text` };
+      if (typeof value !== 'string' || value.length > MAX_SAVED)
+        return { outcome: 'failed', why: `${at}${path}: expected text of at most ${MAX_SAVED} characters` };
       saved.set(name, value);
     }
+    answers.note(step.op, asked, answer.result);
   }
   return { outcome: 'passed' };
 }
 
 /** An answer may be of any form, however deep. */
-function tryFault(expect, result) {
+function tryFault(expect, result, answers) {
   try {
-    return findFault(expect, result);
+    return findFault(expect, result, answers);
   } catch (error) {
     if (error instanceof RangeError || error instanceof TypeError) return 'the result has another form';
     throw error;

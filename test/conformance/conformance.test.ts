@@ -319,17 +319,145 @@ describe('a wrong implementation', () => {
   test('that forges the ledger of a trace is found out by the runner', () => {
     // The product, whose ledgers lose a record on the way.
     const text = productBut(`
-          if (answer.result?.bytes) {
-            const records = Buffer.from(answer.result.bytes, 'base64').toString().split('\\n');
+          if (answer.result?.ledgers) {
+            const records = Buffer.from(answer.result.ledgers.gate, 'base64').toString().split('\\n');
             records.splice(-2, 1);
             records[records.length - 2] = records[records.length - 2].replace('"seq"', '"seq" ');
-            answer.result.bytes = Buffer.from(records.join('\\n')).toString('base64');
+            answer.result.ledgers.gate = Buffer.from(records.join('\\n')).toString('base64');
           }
     `);
     const { status, stdout } = runProgram(text, '--filter', 'decider/order-');
     expect(status).toBe(1);
     expect(stdout).toMatch(/^decider +fails \(0 passed, 6 failed/m);
     expect(stdout).toContain('the ledger is wrong');
+  });
+});
+
+/** What a program that answers all does when its input ends. */
+function ending(statements: string): string {
+  return `${implementation(`say({ id, unsupported: 'nothing' });`)}\n${statements}`;
+}
+
+describe('the end of a run', () => {
+  const UNSUPPORTED = 2;
+
+  test('by itself, with status 0, is no fault', () => {
+    const { status, stdout } = runProgram(ending(''), ...TREES);
+    expect(status).toBe(UNSUPPORTED);
+    expect(stdout).not.toContain('The run failed');
+  });
+
+  test.each([
+    ['another status', `process.exitCode = 7;`, 'with status 7'],
+    [
+      'a signal',
+      `process.kill(process.pid, 'SIGTERM'); await new Promise(() => setInterval(() => {}, 1000));`,
+      'with SIGTERM',
+    ],
+    ['one frame more', `say({ id: 0, result: {} });`, 'a frame that nobody asked for'],
+    ['half a frame more', `process.stdout.write('{');`, 'a frame that nobody asked for'],
+    ['an empty line', `process.stdout.write('\\n');`, 'a frame that nobody asked for'],
+    ['a throw', `throw new Error('too late');`, 'with status 1'],
+    ['no end', `await new Promise(() => setInterval(() => {}, 1000));`, 'it did not end within 5 seconds'],
+  ])('with %s fails it', (_, statements, why) => {
+    const [junit, markdown] = ['end.xml', 'end.md'].map((name) => join(folder, name)) as [string, string];
+    const { status, stdout } = runProgram(
+      ending(statements),
+      ...[...TREES, '--junit', junit, '--markdown', markdown],
+    );
+    expect(status).toBe(1);
+    expect(stdout).toContain(`The run failed at its end: `);
+    expect(stdout).toContain(why);
+    expect(stdout).toMatch(/^verifier +fails: the run did not end as it must/m);
+    expect(readFileSync(junit, 'utf8')).toMatch(/ errors="1"[^]*name="end"><error message="[^"]+"/);
+    expect(readFileSync(markdown, 'utf8')).toContain('The run failed at its end');
+  });
+});
+
+describe('a liar', () => {
+  test('that sends every request back', () => {
+    const { status, stdout } = runProgram(
+      implementation(`say(request);`, ['verifier', 'writer', 'decider', 'witness']),
+      ...['--filter', 'agent-run'],
+    );
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^verifier +fails \(0 passed/m);
+  });
+
+  test('that answers one request late, and the next with that', () => {
+    const text = implementation(`
+      globalThis.kept ??= [];
+      kept.push(id);
+      if (kept.length === 1) return;
+      say({ id: kept[1], result: {} });
+      say({ id: kept[0], result: {} });`);
+    const { status, stdout } = runProgram(text, ...TREES, '--timeout', '2');
+    expect(status).toBe(1);
+    expect(stdout).toContain('no answer within');
+  });
+
+  test('whose ids are as long as a frame', () => {
+    const long = `'x'.repeat(32 * 1024 * 1024 - 200)`;
+    const text = implementation(
+      `say({ id, result: op === 'open' ? { records: input.ledger ? 2 : 1 } : { event_id: ${long}, decision: 'allow', recorded: true } });`,
+      ['decider'],
+    );
+    const { status, stdout, stderr } = runProgram(text, '--filter', 'decider/life');
+    expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+    expect(stdout).toContain('expected text of at most');
+  });
+
+  test('that reads what is expected from the package, and has decided nothing', () => {
+    const text = `
+      import { readFileSync } from 'node:fs';
+      const { cases } = JSON.parse(readFileSync(${JSON.stringify(join(unpacked, 'content/cases/decider.json'))}));
+      const steps = cases.flatMap((each) => each.steps);
+      let at = 0;
+      const valueOf = (value) => {
+        if (Array.isArray(value)) return value.map(valueOf);
+        if (typeof value !== 'object' || value === null) return value;
+        if (value.$oneOf) return valueOf(value.$oneOf[0]);
+        if (value.$type) return value.$type === 'number' ? 1 : 'sha-256:' + 'A'.repeat(43);
+        if (value.$ref) return 'sha-256:' + 'A'.repeat(43);
+        return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, valueOf(item)]));
+      };
+      ${implementation(
+        `
+        const { ledgers, ...result } = valueOf(steps[at++].expect);
+        if (ledgers) result.ledgers = Object.fromEntries(Object.entries(ledgers).map(([name, { begins }]) => [name, begins]));
+        say({ id, result: { event_id: 'sha-256:' + 'A'.repeat(43), ...result } });`,
+        ['decider'],
+      ).replace(
+        `import { createInterface } from 'node:readline';`,
+        `const { createInterface } = await import('node:readline');`,
+      )}`;
+    const { status, stdout } = runProgram(text);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^decider +fails \(0 passed, \d+ failed/m);
+    expect(stdout).toContain('which the ledger has not');
+  });
+
+  test.each([
+    [
+      'answers another decision',
+      `answer.result.decision &&= 'deny'; answer.result.decision_code &&= 'RESERVATION_OVER_CAP';`,
+    ],
+    ['names another event', `answer.result.event_id &&= 'sha-256:' + 'A'.repeat(43);`],
+    ['hides what it recorded', `answer.result.recorded &&= false;`],
+    ['keeps no ledger', `if (answer.result.ledgers) answer.result.ledgers = {};`],
+    [
+      'keeps the ledger as it was',
+      `if (answer.result.ledgers) answer.result.ledgers.gate = Buffer.from(Buffer.from(answer.result.ledgers.gate, 'base64').toString().split('\\n').slice(0, 2).join('\\n') + '\\n').toString('base64');`,
+    ],
+    [
+      'keeps a very long ledger',
+      `if (answer.result.ledgers) answer.result.ledgers.gate = Buffer.concat([Buffer.from(answer.result.ledgers.gate, 'base64'), Buffer.alloc(2e6, 10)]).toString('base64');`,
+    ],
+  ])('that %s fails', (_, change) => {
+    const text = productBut(`if (answer.result) { ${change} }`);
+    const { status, stdout, stderr } = runProgram(text, '--filter', 'decider/order-abc');
+    expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+    expect(stdout).toMatch(/^decider +fails \(0 passed, 1 failed/m);
   });
 });
 

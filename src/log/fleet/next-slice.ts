@@ -86,6 +86,7 @@ export async function openNextSlice(parent: Ledger, options: NextSliceOptions): 
     orLess: true,
     requestKey,
     honourImported,
+    now,
     signal,
     ...defined({ expiresAt }),
   });

@@ -70,6 +70,8 @@ export interface OpenSliceOptions {
   readonly requestKey?: string | undefined;
   /** Systems whose imported authority counts. Default: none. */
   readonly honourImported?: readonly string[] | undefined;
+  /** Default: the present. */
+  readonly now?: (() => string) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -81,6 +83,7 @@ const SLICE_OPTIONS: OptionTypes<OpenSliceOptions> = {
   expiresAt: 'string',
   requestKey: 'string',
   honourImported: 'array',
+  now: 'function',
   signal: 'signal',
 };
 
@@ -101,7 +104,7 @@ export function sliceKey(childId: string, number = 1): string {
 export async function openSlice(parent: Ledger, options: OpenSliceOptions): Promise<OpenedSlice> {
   checkOptions('openSlice', options, SLICE_OPTIONS);
   checkString('openSlice', 'grantId', options.grantId);
-  const { caps, orLess = false, requestKey, signal, honourImported } = options;
+  const { caps, orLess = false, requestKey, signal, honourImported, now } = options;
   const childId = readLedgerId('openSlice: childId', options.childId);
   if (childId === parent.genesisId)
     throw new RangeError('openSlice: childId: expected another ledger than the parent');
@@ -133,8 +136,8 @@ export async function openSlice(parent: Ledger, options: OpenSliceOptions): Prom
       requestKey: requestKey ?? sliceKey(childId),
       ...defined({ expiresAt }),
     },
-    { meterUsed: [] },
-    { signal, honourImported },
+    { meterUsed: [], ...defined({ now }) },
+    { signal, honourImported, ...defined({ now }) },
   );
   if (decided.decision === 'deny') throw new DeniedError(SLICE_TOOL, decided);
   // Asked for again, it has begun.

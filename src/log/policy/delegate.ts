@@ -9,9 +9,11 @@ import type { Rational } from '../../base/value/rational.js';
 import type { Draft } from '../../format/event/build.js';
 import type { AuthorizationEvent, Bounds, ResourceRef } from '../../format/schema/generated/types.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
+import { judgeDelegation } from '../../rules/bounds/delegation.js';
 import type { Grant } from '../../rules/bounds/grant.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { draftGrant, type GrantOptions } from './draft-grant.js';
+import { refuse } from './record.js';
 import { findGrants } from './revoke.js';
 
 /** A part of a grant. What is not stated is taken over from the parent. */
@@ -32,7 +34,8 @@ export interface DelegateOptions {
 
 /**
  * Drafts a delegated grant, for `Ledger.append`. A key of the parent grant's principal, or one with the role `authority`, signs it.
- * @throws NorthrootError, OptionsError as `findGrants` and `draftGrant`
+ * @throws NorthrootError `GRANT_REVOKED` where the parent or a grant above it is withdrawn; `DELEGATION_EXCEEDED` below a depth that is not
+ *   allowed; NorthrootError, OptionsError as `findGrants` and `draftGrant`
  */
 export function draftDelegation(
   state: VerifyState,
@@ -40,6 +43,13 @@ export function draftDelegation(
   occurredAt: string,
 ): Draft<AuthorizationEvent> {
   const [grant] = findGrants(state, [parent]) as [Grant];
+  // One with the same bounds: what is left to find is the place where it would hang.
+  const [misplaced] = judgeDelegation({ ...grant, depth: grant.depth + 1, occurredAt }, [], grant);
+  if (misplaced !== undefined)
+    throw refuse(
+      misplaced.code,
+      `expected ${misplaced.expected ?? 'another parent'}, found ${misplaced.actual ?? 'this one'}`,
+    );
   const options: GrantOptions = {
     principalId: to,
     parent: eventOf(grant),
