@@ -5,10 +5,10 @@
  *   types.ts    the TypeScript types
  *   schemas.ts  the documents, so that nothing reads files at run time
  *
- * Part of `npm run build`. `--check` writes nothing and exits with status 1 if a file is stale.
+ * and removes what else is there. Part of `npm run build`. `--check` writes nothing and exits with status 1 if a file is stale.
  */
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { compile } from 'json-schema-to-typescript';
 
 const SOURCE = new URL('./', import.meta.url);
@@ -75,6 +75,7 @@ if (process.argv.includes('--check')) {
   process.exitCode = stale.length === 0 ? 0 : 1;
 } else {
   mkdirSync(TARGET, { recursive: true });
+  for (const file of readdirSync(TARGET)) if (!(file in files)) rmSync(new URL(file, TARGET));
   for (const [file, text] of stale) writeFileSync(new URL(file, TARGET), text);
 }
 
