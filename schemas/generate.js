@@ -1,16 +1,14 @@
 /**
  * Writes src/format/schema/generated/ from the JSON Schemas of this folder:
  *
- *   validators.ts  a function per schema, compiled by ajv (standalone: ajv is not needed at run time)
- *   types.ts       the TypeScript types
- *   schemas.ts     the documents, so that nothing reads files at run time
+ *   shapes.ts   what src/format/schema/validator.ts validates by
+ *   types.ts    the TypeScript types
+ *   schemas.ts  the documents, so that nothing reads files at run time
  *
- * Part of `npm run build`. `--check` writes nothing and exits with status 1 if a file is stale.
+ * and removes what else is there. Part of `npm run build`. `--check` writes nothing and exits with status 1 if a file is stale.
  */
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import standalone from 'ajv/dist/standalone/index.js';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { compile } from 'json-schema-to-typescript';
 
 const SOURCE = new URL('./', import.meta.url);
@@ -37,7 +35,7 @@ const documents = readdirSync(SOURCE)
   .sort()
   .map((name) => ({ name, schema: JSON.parse(readFileSync(new URL(`${name}.json`, SOURCE), 'utf8')) }));
 
-/** Documents that northroot never reads: these have no validators. */
+/** Documents that northroot never reads: nothing validates by these. */
 const WRITTEN_ONLY = [
   'activity-report',
   'bundle-result',
@@ -47,12 +45,22 @@ const WRITTEN_ONLY = [
   'simulation-report',
 ];
 
+/** The keywords that `src/format/schema/validator.ts` knows. */
+const KEYWORDS = new Set(
+  (
+    '$defs $ref additionalProperties allOf const description discriminator else enum if items maxItems maxLength maxProperties maximum ' +
+    'minItems minLength minProperties minimum not oneOf pattern properties required then title type'
+  ).split(' '),
+);
+/** Faults of these say the description; no other keyword needs it. */
+const DESCRIBED = ['pattern', 'minimum', 'maximum', 'minProperties', 'maxProperties', 'not'];
+
 const runtimeDocuments = documents
   .filter(({ name }) => name !== 'any-event')
   .map(({ name, schema }) => ({ name, schema: forRuntime(schema) }));
 
 const files = {
-  'validators.ts': validators(),
+  'shapes.ts': shapes(),
   'types.ts': await types(),
   'schemas.ts': schemas(),
 };
@@ -67,63 +75,35 @@ if (process.argv.includes('--check')) {
   process.exitCode = stale.length === 0 ? 0 : 1;
 } else {
   mkdirSync(TARGET, { recursive: true });
+  for (const file of readdirSync(TARGET)) if (!(file in files)) rmSync(new URL(file, TARGET));
   for (const [file, text] of stale) writeFileSync(new URL(file, TARGET), text);
 }
 
-function validators() {
-  const ajv = new Ajv2020({
-    strict: true,
-    allErrors: true,
-    discriminator: true,
-    messages: false,
-    verbose: true,
-    code: { source: true, esm: true, lines: true },
-  });
-  // No document uses these keywords.
-  ajv.opts.dynamicRef = ajv.opts.unevaluated = false;
-  const checked = runtimeDocuments.filter(({ name }) => !WRITTEN_ONLY.includes(name));
-  for (const { schema } of checked) ajv.addSchema(prepared(schema));
-  const names = {};
-  for (const { name, schema } of checked) {
-    if (name !== 'common') names[validatorName(name)] = schema.$id;
-  }
-  names[validatorName('quantity')] =
-    runtimeDocuments.find(({ name }) => name === 'common').schema.$id + '#/$defs/quantity';
+function shapes() {
+  const members = runtimeDocuments
+    .filter(({ name }) => !WRITTEN_ONLY.includes(name))
+    .map(({ name, schema }) => `  ${JSON.stringify(name)}: ${JSON.stringify(shapeOf(prepared(schema)))},\n`);
+  return `${HEADER}export const SHAPES: Readonly<Record<string, object>> = {\n${members.join('')}};\n`;
+}
 
-  let code = standalone.default(ajv, names);
-  code = replace(code, '"use strict";', '');
-  code = replace(
-    code,
-    /const (\w+) = require\("ajv\/dist\/runtime\/ucs2length"\)\.default;/g,
-    "import { textLength as $1 } from '../text-length.js';",
-  );
-  // ajv inlines each error as an object literal of eight members in six lines; only five members are needed.
-  code = replace(
-    code,
-    /const (err\d+) = \{instancePath(?::(.+?))?,schemaPath:.+?,keyword:("\w+"),params:(.+),schema:.+?,parentSchema:(.+?),data:?(.*?)\};\nif\(vErrors === null\)\{\nvErrors = \[\1\];\n\}\nelse \{\nvErrors\.push\(\1\);\n\}\n/g,
-    (_, _name, path = 'instancePath', keyword, params, parentSchema, data) => {
-      const member = /(?:missingProperty|additionalProperty|tag): (.+?)[,}]/.exec(params)?.[1];
-      const args = [
-        'vErrors',
-        path,
-        keyword,
-        parentSchema,
-        data || 'data',
-        ...(member === undefined ? [] : [member]),
-      ];
-      return `vErrors = addError(${args.join(', ')});\n`;
-    },
-  );
-  // ajv joins the errors of two functions by copying both: quadratic in the length of an array of bad items.
-  code = replace(
-    code,
-    /vErrors = vErrors === null \? (\w+)\.errors : vErrors\.concat\(\1\.errors\);/g,
-    'vErrors = joinErrors(vErrors, $1.errors);',
-  );
-  code = replace(code, /^export const (\w+) = (\w+);$/gm, 'export const $1: Validator = $2;');
-  if (/\brequire\(|\.concat\(|schemaPath/.test(code))
-    throw new Error('the compiled validators hold code that was not expected');
-  return `// @ts-nocheck\n${HEADER}import { addError, joinErrors, type Validator } from '../validator.js';\n${code.trim()}\n`;
+/** What validation needs of a schema. */
+function shapeOf(node) {
+  if (node === false) return { not: {} };
+  const mapped = (nodes) =>
+    Object.fromEntries(Object.entries(nodes).map(([key, each]) => [key, shapeOf(each)]));
+  const shape = {};
+  for (const [keyword, value] of Object.entries(node)) {
+    if (keyword === '$schema' || keyword === '$id') continue;
+    if (keyword === 'title' && node.$ref !== undefined) continue;
+    if (!KEYWORDS.has(keyword)) throw new Error(`src/format/schema/validator.ts does not know ${keyword}`);
+    if (keyword === 'description' && !DESCRIBED.some((each) => each in node)) continue;
+    if (keyword === 'properties' || keyword === '$defs') shape[keyword] = mapped(value);
+    else if (['allOf', 'oneOf'].includes(keyword)) shape[keyword] = value.map(shapeOf);
+    else if (['items', 'not', 'if', 'then', 'else'].includes(keyword)) shape[keyword] = shapeOf(value);
+    else if (keyword === 'additionalProperties' && value !== false) shape[keyword] = shapeOf(value);
+    else shape[keyword] = value;
+  }
+  return shape;
 }
 
 /**
@@ -146,7 +126,7 @@ function forRuntime(schema) {
 }
 
 /**
- * A copy for ajv. Each union gets a `discriminator` (no keyword of JSON Schema, so the documents lack it), so that only the intended
+ * A copy to validate by. Each union gets a `discriminator` (no keyword of JSON Schema, so the documents lack it), so that only the intended
  * branch is checked and reported; and each `$ref` names its file.
  */
 function prepared(schema) {
@@ -238,10 +218,6 @@ function schemas() {
     ({ name, schema }) => `  ${JSON.stringify(name)}: ${JSON.stringify(schema)},\n`,
   );
   return `${HEADER}export const SCHEMAS: Readonly<Record<string, object>> = {\n${members.join('')}};\n`;
-}
-
-function validatorName(name) {
-  return `validate${name.replace(/(?:^|-)([a-z])/g, (_, letter) => letter.toUpperCase())}`;
 }
 
 function copyOf(schema) {

@@ -17,10 +17,10 @@ describe('exportPage', () => {
     expect(ledgerIn(html)).toHaveLength(report.ledger.bytes);
   });
 
-  it('has the same bytes each time, and less than 440 kB beside the ledger', async () => {
+  it('has the same bytes each time, and less than 380 kB beside the ledger', async () => {
     const empty = await makePage(new Uint8Array());
     expect((await makePage(new Uint8Array())).html).toBe(empty.html);
-    expect(empty.html.length).toBeLessThan(440_000);
+    expect(empty.html.length).toBeLessThan(380_000);
     expect((await makePage(demo.bytes)).html).toBe((await makePage(demo.bytes)).html);
   });
 

@@ -255,7 +255,7 @@ describe('docs/spec/beyond-schemas.json', () => {
   });
 });
 
-describe('the compiled validators', () => {
+describe('the validators', () => {
   const {
     grant,
     action,

@@ -3,7 +3,7 @@
 import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { printable } from '../../base/bytes/printable.js';
 import { schemaOfEventType } from '../schema/fault-words.js';
-import { SCHEMAS } from '../schema/generated/schemas.js';
+import { SHAPES } from '../schema/generated/shapes.js';
 
 const MAX_NAME_LENGTH = 80;
 
@@ -17,7 +17,7 @@ export function findMisspelt(event: object, pointer: string): string | undefined
   if (missing.includes('/')) return undefined;
   if (schemaOfEventType((event as { readonly event_type?: unknown }).event_type) !== undefined)
     return undefined;
-  const { properties = {} } = (SCHEMAS['event'] ?? {}) as { readonly properties?: object };
+  const { properties = {} } = (SHAPES['event'] ?? {}) as { readonly properties?: object };
   const found = Object.keys(event).find(
     (name) => !Object.hasOwn(properties, name) && didYouMean(name, [missing]) !== undefined,
   );

@@ -22,7 +22,7 @@ import {
   validateReport,
   validateRevocation,
   validateTrustPolicy,
-} from './generated/validators.js';
+} from './validators.js';
 import type { Validator } from './validator.js';
 import {
   checkAdjustmentValues,

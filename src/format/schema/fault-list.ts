@@ -1,5 +1,5 @@
 /**
- * Turns the errors of compiled validators into faults with the codes of SPEC §8: one per place, none for keywords that only combine
+ * Turns the errors of validators into faults with the codes of SPEC §8: one per place, none for keywords that only combine
  * others. Keeps the first {@link MAX_FAULTS} in the order of the canonical document (members by UTF-16 code units, items by index, a
  * missing member where it would be), in whatever order they are found.
  */
@@ -7,9 +7,8 @@
 import type { ValueFault } from '../../base/fault.js';
 import { jsonPointer } from '../../base/json/pointer.js';
 import { excerptJson } from './excerpt.js';
-import { SCHEMAS } from './generated/schemas.js';
 import { textLength } from './text-length.js';
-import type { SchemaError, SchemaNode } from './validator.js';
+import { resolveNode, type SchemaError, type SchemaNode } from './validator.js';
 
 /** The codes of SPEC §8 for shapes and values. */
 export type ShapeCode =
@@ -23,9 +22,6 @@ export type ShapeCode =
 
 /** The most faults reported of one value. */
 export const MAX_FAULTS = 16;
-
-/** The errors of a validator that are processed: a value with more is junk. */
-const MAX_ERRORS = 1000;
 
 /** The code of a text or number with invalid content, by the title of its schema. */
 const CODES: Readonly<Record<string, ShapeCode>> = {
@@ -80,7 +76,7 @@ export class FaultList {
   }
 
   addErrors(errors: readonly SchemaError[]): void {
-    for (const error of errors.slice(0, MAX_ERRORS)) {
+    for (const error of errors) {
       const { keyword, instancePath, member } = error;
       if (keyword === 'if') continue;
       const pointer = member === undefined ? instancePath : instancePath + jsonPointer([member]);
@@ -195,7 +191,7 @@ function range(least: number | undefined, most: number | undefined, what: string
 
 /** The values that tell a union's branches apart. */
 function tagsOf(schema: SchemaNode, member: string): (string | undefined)[] {
-  return (schema.oneOf ?? []).map((branch) => resolve(branch)?.properties?.[member]?.const);
+  return (schema.oneOf ?? []).map((branch) => resolveNode(branch).properties?.[member]?.const);
 }
 
 /** A cache, bounded by the number of compiled schemas. */
@@ -205,18 +201,10 @@ function typeOf(schema: SchemaNode | undefined): string | undefined {
   if (schema === undefined) return undefined;
   let type = types.get(schema);
   if (type === undefined) {
-    type = [resolve(schema)?.type ?? []].flat().join(' or ');
+    type = [resolveNode(schema).type ?? []].flat().join(' or ');
     types.set(schema, type);
   }
   return type || undefined;
-}
-
-/** Follows a `$ref` (`file.json`, `file.json#/$defs/name`). */
-function resolve(schema: SchemaNode | undefined): SchemaNode | undefined {
-  if (schema?.$ref === undefined) return schema;
-  const [file = '', name] = schema.$ref.split('#/$defs/');
-  const document = SCHEMAS[file.replace('.json', '')] as SchemaNode | undefined;
-  return name === undefined ? document : document?.$defs?.[name];
 }
 
 function unescape(token: string): string {

@@ -5,7 +5,7 @@ import { printable } from '../../base/bytes/printable.js';
 import type { ValueFault } from '../../base/fault.js';
 import { quantityFromNumberText } from '../../base/value/quantity.js';
 import { isKnownEventType } from './check.js';
-import { SCHEMAS } from './generated/schemas.js';
+import { SHAPES } from './generated/shapes.js';
 
 const DIGEST = '"sha-256:…"';
 const AMOUNT = '{"t":"int","v":"5"}';
@@ -87,8 +87,8 @@ function membersOf(schema: string): readonly string[] {
       visit(value);
     }
   };
-  visit(SCHEMAS[schema]);
-  visit(SCHEMAS['common']);
+  visit(SHAPES[schema]);
+  visit(SHAPES['common']);
   return [...names];
 }
 

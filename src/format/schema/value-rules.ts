@@ -1,5 +1,5 @@
 /**
- * The rules of SPEC §2 that the compiled validators omit, each with its own code: real dates, fractions in lowest terms, finite doubles,
+ * The rules of SPEC §2 that the validators omit, each with its own code: real dates, fractions in lowest terms, finite doubles,
  * unique units, no negative amounts, sorted warnings. They check only the places that SPEC §3 defines, and skip values of the wrong
  * type, which already have a fault.
  */
@@ -8,7 +8,7 @@ import { isNegativeQuantity, type Quantity, quantityProblem } from '../../base/v
 import { tryParseRateUnit } from '../../base/value/rate.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import type { FaultList } from './fault-list.js';
-import { validateQuantity } from './generated/validators.js';
+import { validateQuantity } from './validators.js';
 
 /** An unchecked object. */
 export type Members = Readonly<Record<string, unknown>>;

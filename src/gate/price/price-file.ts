@@ -9,7 +9,7 @@ import { type Digest, sha256Digest } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import type { PricedModel, PriceFile, PricePeriod } from '../../format/schema/generated/types.js';
-import { validatePrices } from '../../format/schema/generated/validators.js';
+import { validatePrices } from '../../format/schema/validators.js';
 import { type DocumentKind, documentRefused, readDocument } from '../../format/schema/read-document.js';
 import type { CallPricing, ModelCall, PricedCall } from '../../log/agent/model-usage.js';
 import { costOf } from './cost.js';

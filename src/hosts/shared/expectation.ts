@@ -5,7 +5,7 @@ import type { NorthrootError } from '../../base/error.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { matchesToolPattern } from '../../base/value/tool.js';
 import type { ReconcileExpectation, ReconcileExpected } from '../../format/schema/generated/types.js';
-import { validateReconcileExpectation } from '../../format/schema/generated/validators.js';
+import { validateReconcileExpectation } from '../../format/schema/validators.js';
 import { type DocumentKind, documentRefused, readDocument } from '../../format/schema/read-document.js';
 import type { ReconcileCode } from './reconcile-compare.js';
 import type { ReconcileSource } from './reconcile-sources.js';

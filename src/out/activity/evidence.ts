@@ -14,7 +14,7 @@ import {
   ZERO,
 } from '../../base/value/rational.js';
 import type { ActivityEvidence } from '../../format/schema/generated/types.js';
-import { validateQuantity } from '../../format/schema/generated/validators.js';
+import { validateQuantity } from '../../format/schema/validators.js';
 
 /** Types that are listed, and names of amounts of each. Further ones are counted as left out. */
 export const MAX_EVIDENCE_TYPES = 100;
