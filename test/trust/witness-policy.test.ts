@@ -295,6 +295,32 @@ describe('meetsQuorum', () => {
     expect(meets(policy, 'X-witnesses', 'Y-witnesses', 'X-and-Y')).toBe(false);
   });
 
+  test('is met by every set of five witnesses that is a quorum, and by none that collude and are fewer', () => {
+    const names = ['w0', 'w1', 'w2', 'w3', 'w4'];
+    const witnesses = names.map((name, index) => `witness ${name} ${witness(index)}\n`).join('');
+    let count = 0;
+    for (let left = 1; left <= 3; left += 1) {
+      for (let right = 1; right <= 2; right += 1) {
+        for (let both = 1; both <= 2; both += 1) {
+          const groups = `group l ${left} w0 w1 w2\ngroup r ${right} w3 w4\ngroup all-of ${both} l r\n`;
+          const policy = parse(`log ${log(9)}\n${witnesses}${groups}quorum all-of\n`);
+          const least = both === 2 ? left + right : Math.min(left, right);
+          for (let bits = 0; bits < 32; bits += 1) {
+            const cosigned = names.filter((_, index) => ((bits >> index) & 1) === 1);
+            const of = (group: readonly string[]): number =>
+              group.filter((name) => cosigned.includes(name)).length;
+            const met = [of(['w0', 'w1', 'w2']) >= left, of(['w3', 'w4']) >= right].filter(Boolean).length;
+            expect(meets(policy, ...cosigned)).toBe(met >= both);
+            // What fewer than a quorum sign, they may sign of a fork too.
+            if (cosigned.length < least) expect(meets(policy, ...cosigned)).toBe(false);
+            count += 1;
+          }
+        }
+      }
+    }
+    expect(count).toBe(384);
+  });
+
   test('agrees with a naive evaluation', () => {
     // Each step makes a group of some of the names that are in no group yet.
     const step = fc.record({ picks: fc.array(fc.nat(), { minLength: 1, maxLength: 5 }), k: fc.nat() });
