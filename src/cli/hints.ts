@@ -4,6 +4,7 @@ import { printable } from '../base/bytes/printable.js';
 import type { NorthrootError } from '../base/error.js';
 import { isFindingCode } from '../format/finding/catalog.js';
 import { OtherFileError } from '../log/fs/other-file.js';
+import { UnwitnessedError } from '../log/postgres/durability.js';
 import { StrictError } from '../log/writer/admission.js';
 import { CommandError } from './command-error.js';
 
@@ -36,6 +37,10 @@ const HINTS: Readonly<Record<string, Hint>> = {
   LEDGER_TAIL_INVALID: VERIFY,
   NOT_A_LEDGER: (error) => (error instanceof OtherFileError ? OTHER_FILES[error.looksLike] : error.hint),
   NOT_A_TILE_TREE: ({ hint }) => hint ?? 'northroot tiles LEDGER --out DIR makes a tile tree of a ledger',
+  STORE_NOT_DURABLE: (error) =>
+    error instanceof UnwitnessedError
+      ? 'set synchronous_standby_names, or name a witness of positions, the same for all writers: --position-witness FILE'
+      : error.hint,
   RECORD_NOT_FOUND: ({ hint }) => join(hint, RECORDS),
   // What may be executed
   AUTHORIZATION_REUSED: 'an action authorizes one execution: northroot authorize asks for another',

@@ -57,7 +57,15 @@ function print({ stdout, stderr, status }: HookAnswer): number {
 
 const NAMES = new Map(Object.entries(FLAGS).map(([name, flag]) => [flag as string, name]));
 /** What only matters to who opens the ledger. */
-const OF_MAIN = new Set(['--key', '--trust', '--lock-timeout', '--position', '--honour-imported']);
+const OF_MAIN = new Set([
+  '--key',
+  '--trust',
+  '--lock-timeout',
+  '--position',
+  '--position-witness',
+  '--durability',
+  '--honour-imported',
+]);
 
 /** Undefined for anything unusual. */
 function readArgs([host = '', ...rest]: readonly string[]):

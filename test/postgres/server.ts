@@ -43,7 +43,7 @@ export const postgresPrograms = findPrograms();
 /** For `describe.skipIf`. */
 export const hasNoPostgres = postgresPrograms === undefined;
 
-function userOfServers(): { uid: number; gid: number } | undefined {
+export function userOfServers(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const user of ['postgres', 'nobody']) {
     try {
@@ -351,7 +351,7 @@ function signalTo(pid: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -11,7 +11,6 @@ import { EventError } from '../../format/event/validate.js';
 import type { Finding } from '../../format/finding/finding.js';
 import { kindOfPath } from '../../log/fs/file-system.js';
 import type { CheckpointSchedule } from '../../log/writer/checkpoint.js';
-import type { Durability } from '../../log/store/ledger-store.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import {
   type CheckpointResult,
@@ -29,22 +28,22 @@ import { assertStdinOnce, readStart, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, extensionType, principalId, wholeNumber } from '../options.js';
 import { ResultLines } from '../result-lines.js';
-import { INDEX, NO_INDEX, viewOf } from '../view.js';
+import { viewOf } from '../view.js';
 import { withEntitledKeys } from './append-draft.js';
 import { AMOUNT, InputError, readEvents, type ReadInput, resolveEntry } from './append-input.js';
 import {
   assertOneSigning,
-  durabilityOption,
   isMissing,
   KEY,
-  LOCK_TIMEOUT,
   notePathOf,
-  prepareStateFolder,
   openOrCreate,
+  prepareStateFolder,
+  withWriting,
+  type WritingChoice,
 } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
-interface AppendOptions {
+interface AppendOptions extends WritingChoice {
   readonly key?: string;
   readonly principal?: string;
   readonly create?: boolean;
@@ -54,9 +53,6 @@ interface AppendOptions {
   readonly foreignAs?: string;
   readonly existing: 'ok' | 'refuse';
   readonly unsigned?: boolean;
-  readonly lockTimeout: number;
-  readonly durability?: Durability;
-  readonly index?: string | boolean;
   readonly segmentBytes?: number;
   readonly checkpointEvery?: CheckpointSchedule;
   readonly strict?: boolean;
@@ -65,7 +61,7 @@ interface AppendOptions {
 }
 
 export function addAppend(program: Command, run: Run): void {
-  program
+  const command = program
     .command('append')
     .summary('append events, as JSON')
     .description(
@@ -103,10 +99,6 @@ export function addAppend(program: Command, run: Run): void {
       '--strict',
       'refuse an event that would make the ledger invalid, such as an execution of an unknown authorization',
     )
-    .option(...LOCK_TIMEOUT)
-    .addOption(durabilityOption())
-    .option(...INDEX)
-    .option(...NO_INDEX)
     .option(
       '--segment-bytes <size>',
       'in a folder, start a new segment at this size (default: 64MiB)',
@@ -122,10 +114,10 @@ export function addAppend(program: Command, run: Run): void {
       '--signing-threads <n>',
       'sign in this many extra threads when hundreds of events wait (default: 1, or 0 with one processor); the output does not depend on it',
       wholeNumber(0, MAX_SIGNING_THREADS),
-    )
-    .action((ledger: string, files: string[], options: AppendOptions) =>
-      run((context) => append(context, ledger, files.length === 0 ? [STDIN] : files, options)),
     );
+  withWriting(command).action((ledger: string, files: string[], options: AppendOptions) =>
+    run((context) => append(context, ledger, files.length === 0 ? [STDIN] : files, options)),
+  );
 }
 
 /** The most events that wait to be written before reading pauses. */

@@ -22,10 +22,16 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { principalId, repeatable, seconds } from '../options.js';
-import { INDEX, NO_INDEX } from '../view.js';
-import { findSigner, notePathOf, prepareStateFolder, writingOptions } from './ledger-key.js';
+import {
+  findSigner,
+  notePathOf,
+  prepareStateFolder,
+  withWriting,
+  type WritingChoice,
+  writingOptions,
+} from './ledger-key.js';
 
-interface CheckpointCommandOptions {
+interface CheckpointCommandOptions extends WritingChoice {
   readonly key: readonly string[];
   readonly note?: string;
   readonly principal?: string;
@@ -33,12 +39,10 @@ interface CheckpointCommandOptions {
   readonly witnessKey: readonly string[];
   readonly witnessPolicy?: string;
   readonly witnessTimeout: number;
-  readonly lockTimeout: number;
-  readonly index?: string | boolean;
 }
 
 export function addCheckpoint(program: Command, run: Run): void {
-  program
+  const command = program
     .command('checkpoint')
     .summary('seal a ledger with a signed checkpoint')
     .description(
@@ -59,13 +63,10 @@ export function addCheckpoint(program: Command, run: Run): void {
       '--witness-policy <file>',
       'a C2SP tlog-policy file: its witnesses are asked and trusted, and its quorum is required',
     )
-    .option('--witness-timeout <seconds>', 'how long to wait for each witness', seconds, 10)
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
-    .option(...INDEX)
-    .option(...NO_INDEX)
-    .action((path: string, options: CheckpointCommandOptions) =>
-      run((context) => checkpoint(context, path, options)),
-    );
+    .option('--witness-timeout <seconds>', 'how long to wait for each witness', seconds, 10);
+  withWriting(command).action((path: string, options: CheckpointCommandOptions) =>
+    run((context) => checkpoint(context, path, options)),
+  );
 }
 
 async function checkpoint(
@@ -92,7 +93,7 @@ async function checkpoint(
   const { principal } = options;
   const withLedger = async <T>(use: (ledger: Ledger) => Promise<T>): Promise<T> => {
     const ledger = await Ledger.open(path, {
-      ...writingOptions(terminal, signer, options),
+      ...(await writingOptions(terminal, path, signer, options)),
       signal,
       checkpoints: true,
       ...(noteSigners.length === 0 ? {} : { noteSigners }),

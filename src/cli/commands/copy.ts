@@ -9,13 +9,14 @@ import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { byteSize } from '../options.js';
 import { STDOUT } from '../targets.js';
-import { durabilityOption, LOCK_TIMEOUT } from './ledger-key.js';
+import { durabilityOption, LOCK_TIMEOUT, POSITION_WITNESS } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface CopyChoice {
   readonly lockTimeout: number;
   readonly segmentBytes?: number;
   readonly durability?: Durability;
+  readonly positionWitness?: string;
 }
 
 export function addCopy(program: Command, run: Run): void {
@@ -34,6 +35,7 @@ export function addCopy(program: Command, run: Run): void {
       byteSize,
     )
     .addOption(durabilityOption())
+    .option(...POSITION_WITNESS)
     .action((from: string, to: string, options: CopyChoice) =>
       run((context) => copy(context, from, to, options)),
     );
@@ -43,13 +45,13 @@ async function copy(
   { terminal, signal }: Context,
   from: string,
   to: string,
-  { lockTimeout, segmentBytes, durability }: CopyChoice,
+  { lockTimeout, segmentBytes, durability, positionWitness }: CopyChoice,
 ): Promise<ExitStatus> {
   if (to === STDOUT)
     throw usageError('a copy is continued where it ends, and standard output has no end', 'name a file');
   const { copied, size, root, isBehind, ...names } = await copyLedger(from, to, {
     lockTimeoutMs: lockTimeout * 1000,
-    ...defined({ segmentBytes, durability }),
+    ...defined({ segmentBytes, durability, positionWitness }),
     signal,
     onProgress: (bytes, all) => terminal.progress(bytes, all),
     onTornTail: (saved) => terminal.say(describeNotice({ code: 'TORN_TAIL_SAVED', ...saved })),

@@ -1,7 +1,7 @@
 /** `northroot hook`: stands in the hooks of coding agents, and writes itself into their settings. */
 
 import { homedir } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { decodeUtf8, encodeUtf8 } from '../../base/bytes/text.js';
@@ -29,7 +29,14 @@ import { readStandardInput } from '../hook-client.js';
 import { FLAGS, type HookChoice, type HookFlags, readHookFlags, USUAL } from '../hook-flags.js';
 import { readTrustPolicy } from '../input.js';
 import { viewOf } from '../view.js';
-import { type DecidingChoice, decidingOptions, findSigner, isMissing, withDeciding } from './ledger-key.js';
+import {
+  type DecidingChoice,
+  decidingOptions,
+  findSigner,
+  isMissing,
+  POSITION_WITNESS,
+  withDeciding,
+} from './ledger-key.js';
 
 type RunChoice = HookFlags & DecidingChoice;
 
@@ -199,9 +206,9 @@ async function installInto(
   const { ledger } = options;
   if (ledger !== undefined) {
     await assertGranted(context, ledger, options.principal, choice);
-    if (placeUrl(ledger) !== ledger)
+    if ([ledger, choice.positionWitness ?? ''].some((place) => placeUrl(place) !== place))
       context.terminal.say(
-        "warning: settings do not take the URL's password and options: set PGPASSWORD or PGPASSFILE, and the like, where the agent runs",
+        "warning: settings do not take a URL's password and options: set PGPASSWORD or PGPASSFILE, and the like, where the agent runs",
       );
   }
   const path = settingsPathOf(profile, choice);
@@ -292,6 +299,12 @@ export function hookWords(name: HookName): string[] {
   return [node, resolve(script), 'hook', name];
 }
 
+/** A path from wherever the host runs it; a folder stays one. */
+function fromAnywhere(path: string): string {
+  if (isStoreUrl(path)) return path;
+  return path.endsWith('/') ? join(resolve(path), '/') : resolve(path);
+}
+
 function commandOf({ name }: HookProfile, choice: RunChoice): string {
   const words = hookWords(name);
   const paths = {
@@ -300,12 +313,14 @@ function commandOf({ name }: HookProfile, choice: RunChoice): string {
     tokenFile: FLAGS.tokenFile,
     key: '--key',
     trust: '--trust',
+    positionWitness: POSITION_WITNESS[0].split(' ')[0] as string,
   };
-  for (const [member, flag] of Object.entries({ ...paths, ...FLAGS })) {
-    const value = choice[member as keyof typeof paths | keyof typeof FLAGS];
+  const others = { ...FLAGS, durability: '--durability' };
+  for (const [member, flag] of Object.entries({ ...paths, ...others })) {
+    const value = choice[member as keyof typeof paths | keyof typeof others];
     const usual = Object.hasOwn(USUAL, member) ? USUAL[member as keyof typeof USUAL] : undefined;
     if (value !== undefined && value !== usual)
-      words.push(flag, Object.hasOwn(paths, member) && !isStoreUrl(value) ? resolve(value) : value);
+      words.push(flag, Object.hasOwn(paths, member) ? fromAnywhere(value) : value);
   }
   for (const system of choice.honourImported ?? []) words.push('--honour-imported', system);
   return hookCommand(words);

@@ -48,12 +48,11 @@ import {
   writeReportFiles,
 } from '../report-output.js';
 import { assertTargets, filesOf, STDOUT } from '../targets.js';
-import { INDEX, NO_INDEX } from '../view.js';
-import { assertOneSigning, KEY, LOCK_TIMEOUT, openOrCreate } from './ledger-key.js';
+import { assertOneSigning, KEY, openOrCreate, withWriting, type WritingChoice } from './ledger-key.js';
 
 interface ReadingOptions extends HostReadingOptions, ReportOutputOptions<DocumentFormat> {}
 
-interface ImportOptions extends ReadingOptions {
+interface ImportOptions extends ReadingOptions, Omit<WritingChoice, 'key'> {
   readonly from?: string;
   readonly ledger?: string;
   readonly check?: boolean;
@@ -61,8 +60,6 @@ interface ImportOptions extends ReadingOptions {
   readonly origin?: string;
   readonly key?: string;
   readonly unsigned?: boolean;
-  readonly lockTimeout: number;
-  readonly index?: string | boolean;
 }
 
 /** How often another import may interfere before this one gives up. */
@@ -82,11 +79,8 @@ export function addImport(program: Command, run: Run): void {
     .option('--create', 'create the ledger if it does not exist, with the time of the first record')
     .option('--origin <name>', "the new ledger's unique name (as with --create)")
     .option(...KEY)
-    .option('--unsigned', 'sign nothing; a new ledger then declares no key')
-    .option(...LOCK_TIMEOUT)
-    .option(...INDEX)
-    .option(...NO_INDEX);
-  addReading(command).action((files: string[], options: ImportOptions) =>
+    .option('--unsigned', 'sign nothing; a new ledger then declares no key');
+  addReading(withWriting(command)).action((files: string[], options: ImportOptions) =>
     run((context) => importFiles(context, files, options)),
   );
 }

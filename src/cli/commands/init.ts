@@ -31,14 +31,18 @@ import {
   assertOneSigning,
   asUsageError,
   findNamedSigner,
+  forOneOf,
   LOCK_TIMEOUT,
   openSigned,
   openWithNewKey,
+  type PlaceChoice,
+  placeOptions,
+  withPlace,
 } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 import { DENIED, describeSlice, expiryOf, setAside } from './slice.js';
 
-interface InitOptions {
+interface InitOptions extends PlaceChoice {
   readonly origin?: string;
   readonly key?: string;
   readonly recoveryKey?: readonly string[];
@@ -56,7 +60,7 @@ interface InitOptions {
 }
 
 export function addInit(program: Command, run: Run): void {
-  program
+  const command = program
     .command('init')
     .summary('make a new ledger')
     .description(
@@ -94,8 +98,10 @@ export function addInit(program: Command, run: Run): void {
     .option(
       '--parent-key <file>',
       'with --slice: private key to sign with in the parent (default: NORTHROOT_KEY, then PARENT.key)',
-    )
-    .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
+    );
+  withPlace(command).action((ledger: string, options: InitOptions) =>
+    run((context) => init(context, ledger, options)),
+  );
 }
 
 async function init(context: Context, path: string, options: InitOptions): Promise<ExitStatus> {
@@ -146,6 +152,7 @@ async function make({ terminal, signal }: Context, path: string, options: InitOp
           terminal.say(describeNotice(notice));
         },
         signal,
+        ...(await placeOptions(path, ofChild(path, options))),
         ...(at === undefined ? {} : { now: () => at }),
         ...defined({ signer }),
       });
@@ -225,22 +232,31 @@ async function spendSlice(
   path: string,
   made: Made,
   { parent, grant, caps, tools, expiresAt }: SliceChoice,
-  { key, parentKey }: InitOptions,
+  options: InitOptions,
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
   const childId = made.event_id;
-  const choice = { lockTimeout: LOCK_TIMEOUT[3], index: true };
+  const { position, positionWitness, durability } = options;
+  const choice = {
+    lockTimeout: LOCK_TIMEOUT[3],
+    index: true,
+    ...defined({ position: position === false ? position : undefined, positionWitness, durability }),
+  };
   const taken = await setAside(
     context,
     parent,
     { grant, caps, expiresAt, childId, requestKey: sliceKey(childId) },
-    { ...choice, ...defined({ key: parentKey }) },
+    forOneOf([parent, path], parent, { ...choice, ...defined({ key: options.parentKey }) }),
   );
   if (taken === undefined) {
     terminal.say(`${printable(path)} was made, and has no grant`);
     return DENIED;
   }
-  const { ledger } = await openSigned(context, path, { ...choice, ...defined({ key }) }, { decides: true });
+  const { key } = options;
+  const child = { ...choice, ...defined({ position, key }) };
+  const { ledger } = await openSigned(context, path, ofChild(path, { ...child, slice: parent }), {
+    decides: true,
+  });
   try {
     const granted = await grantSlice(ledger, taken, { allowedTools: tools }, { signal });
     const { seq, eventId, status } = granted;
@@ -252,6 +268,11 @@ async function spendSlice(
   } finally {
     await ledger.close();
   }
+}
+
+/** What is asked of the new ledger's place, where the parent may have another kind. */
+function ofChild<T extends PlaceChoice & { readonly slice?: string }>(path: string, choice: T): T {
+  return forOneOf([path, ...(choice.slice === undefined ? [] : [choice.slice])], path, choice);
 }
 
 /** Either half of each key is accepted. */

@@ -65,26 +65,48 @@ export function durabilityOption(): Option {
   ).choices(['local', 'replicated']);
 }
 
-/** The options of a command that appends signed events to a ledger. */
-export interface SigningChoice extends WritingChoice {
-  readonly key?: string;
+/** `--position-witness`, of commands that write. */
+export const POSITION_WITNESS = [
+  '--position-witness <path>',
+  'for a ledger in a database: where all its writers keep what was acknowledged, outside of it: a file, a folder (ending in /) with a file for each ledger, or postgres://USER@HOST/DATABASE#NAME elsewhere',
+] as const;
+
+/** What a command asks of the place that it writes to. */
+export interface PlaceChoice {
+  readonly key?: string | readonly string[];
   /** False with `--no-position`. */
   readonly position?: string | false;
+  readonly positionWitness?: string;
+  readonly durability?: Durability;
 }
 
-/** Adds the options of {@link SigningChoice}. */
-export function withSigning(command: Command): Command {
+/** Adds the options of {@link PlaceChoice} but its key. */
+export function withPlace(command: Command): Command {
   return command
-    .option(...KEY)
-    .option(...LOCK_TIMEOUT)
     .option(
       '--position <file>',
       'where to keep the last acknowledged position, to detect a rollback: a file, or a folder of such files (default: the folder of a named key, else LEDGER.position)',
     )
     .option('--no-position', 'keep no position: a rollback of the ledger is not detected')
-    .addOption(durabilityOption())
+    .option(...POSITION_WITNESS)
+    .addOption(durabilityOption());
+}
+
+/** Adds the options of {@link WritingChoice}. */
+export function withWriting(command: Command): Command {
+  return withPlace(command.option(...LOCK_TIMEOUT))
     .option(...INDEX)
     .option(...NO_INDEX);
+}
+
+/** The options of a command that appends signed events to a ledger. */
+export interface SigningChoice extends WritingChoice {
+  readonly key?: string;
+}
+
+/** Adds the options of {@link SigningChoice}. */
+export function withSigning(command: Command): Command {
+  return withWriting(command.option(...KEY));
 }
 
 /** The options of a command that decides by the grants of a ledger. */
@@ -111,25 +133,38 @@ export async function decidingOptions(
   path: string,
   signer: Signer | undefined,
   choice: SigningChoice,
-): Promise<ReturnType<typeof writingOptions> & Pick<LedgerOptions, 'position'>> {
+): Promise<WritingOptions> {
   await prepareStateFolder(path);
-  const position =
-    choice.position ?? (await positionBesideKey(path, choice.key)) ?? (await positionOf(terminal, path));
-  return { ...writingOptions(terminal, signer, choice), position };
+  const position = choice.position ?? (await positionBesideKey(path, choice.key)) ?? true;
+  return writingOptions(terminal, path, signer, { ...choice, position });
 }
 
-/** Where the position of a ledger is kept by default. */
-async function positionOf(terminal: Terminal, ledger: string): Promise<string | boolean> {
-  if (!isStoreUrl(ledger)) return true;
-  try {
-    await makeStateFolder(ledger);
-    return besidePath(ledger, '.position');
-  } catch (error) {
-    terminal.say(
-      `warning: no position is kept, so that a rollback is not detected: ${printable(error instanceof Error ? error.message : String(error))}`,
+/**
+ * What a command asks of the place that it writes to. Of a database each writer keeps what it acknowledged: what it recorded may have been
+ * acted upon, whoever decided.
+ * @throws NorthrootError `USAGE` for a witness of files
+ */
+export async function placeOptions(
+  path: string,
+  choice: Omit<PlaceChoice, 'position'> & { readonly position?: string | boolean },
+): Promise<PlaceOptions> {
+  const { key, positionWitness, durability } = choice;
+  const isDatabase = isStoreUrl(path);
+  if (positionWitness !== undefined && !isDatabase)
+    throw usageError(
+      `--position-witness: ${printable(path)} is no ledger in a database`,
+      'keep its position: --position',
     );
-    return false;
-  }
+  const own = typeof key === 'string' || key === undefined ? key : key[0];
+  const position =
+    choice.position ?? (isDatabase ? ((await positionBesideKey(path, own)) ?? true) : undefined);
+  return defined({ position, positionWitness, durability });
+}
+
+/** The choice for one of several ledgers, of which at least one is in a database: a witness is for those. @throws NorthrootError `USAGE` */
+export function forOneOf<T extends PlaceChoice>(paths: readonly string[], path: string, choice: T): T {
+  if (isStoreUrl(path) || !paths.some(isStoreUrl)) return choice;
+  return { ...choice, positionWitness: undefined };
 }
 
 /** Makes that folder where it can; what then needs it says so. */
@@ -194,20 +229,25 @@ export async function findSigner(
 }
 
 /** The options of a command that writes. `lockTimeout` is in seconds. */
-export interface WritingChoice extends IndexChoice {
+export interface WritingChoice extends IndexChoice, PlaceChoice {
   readonly lockTimeout: number;
-  readonly durability?: Durability;
 }
 
+type PlaceOptions = Pick<LedgerOptions, 'position' | 'positionWitness' | 'durability'>;
+type WritingOptions = PlaceOptions & Pick<LedgerOptions, 'lockTimeoutMs' | 'onNotice' | 'signer' | 'index'>;
+
 /** How every command opens a ledger to write: notices go to standard error. */
-export function writingOptions(
+export async function writingOptions(
   terminal: Terminal,
+  path: string,
   signer: Signer | undefined,
-  { lockTimeout, index, durability }: WritingChoice,
-): Pick<LedgerOptions, 'lockTimeoutMs' | 'onNotice' | 'signer' | 'index' | 'durability'> {
+  choice: Omit<WritingChoice, 'position'> & { readonly position?: string | boolean },
+): Promise<WritingOptions> {
+  const { lockTimeout, index } = choice;
   return {
     lockTimeoutMs: lockTimeout * 1000,
-    ...defined({ index, durability }),
+    ...(await placeOptions(path, choice)),
+    ...defined({ index }),
     onNotice: (notice) => terminal.say(describeNotice(notice)),
     ...defined({ signer }),
   };
@@ -241,7 +281,8 @@ export async function openOrCreate(
   const { unsigned = false, key, origin } = choice;
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
     try {
-      return await Ledger.open(path, { ...writingOptions(terminal, signer, choice), signal, ...options });
+      const writing = await writingOptions(terminal, path, signer, choice);
+      return await Ledger.open(path, { ...writing, signal, ...options });
     } catch (error) {
       throw asUsageError(error);
     }

@@ -23,7 +23,7 @@ import { readSigner, readTrustPolicy } from '../input.js';
 import { collect, listenAddress, principalId, spanMs } from '../options.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type FaceChoice, facesOf, withFaces } from './serve-faces.js';
-import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { type DecidingChoice, decidingOptions, findSigner, forOneOf, withDeciding } from './ledger-key.js';
 import {
   aborted,
   logEvent,
@@ -136,7 +136,7 @@ async function serve(
   const faces = new Map<string, readonly Face[]>();
   const gates = new Map<string, Served>();
   const open = async (name: string, path: string): Promise<Served> => {
-    const opened = await openServed(context, path, options);
+    const opened = await openServed(context, path, forOneOf(paths, path, options));
     const served = {
       ...opened,
       ...defined({ faces: faces.get(name) }),
@@ -254,7 +254,7 @@ async function openAs(
   file: string,
 ): Promise<LiveLedger> {
   const signer = await readSigner(terminal, file);
-  const writing = await decidingOptions(terminal, path, signer, { ...options, position: false });
+  const writing = await decidingOptions(terminal, path, signer, options);
   return LiveLedger.open(path, { ...writing, principalId: principal });
 }
 

@@ -10,16 +10,24 @@ import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { principalId, spanMs } from '../options.js';
 import { NO_INDEX } from '../view.js';
-import { decidingOptions, findSigner, LOCK_TIMEOUT, type WritingChoice } from './ledger-key.js';
+import {
+  decidingOptions,
+  durabilityOption,
+  findSigner,
+  forOneOf,
+  LOCK_TIMEOUT,
+  POSITION_WITNESS,
+  type WritingChoice,
+} from './ledger-key.js';
 
-interface SettleCommandOptions extends WritingChoice {
+interface SettleCommandOptions extends Omit<WritingChoice, 'key' | 'position'> {
+  readonly position?: false;
   readonly parentKey?: string;
   readonly childKey?: string;
   readonly trust?: string;
   readonly wait?: number;
   readonly abandon?: boolean;
   readonly principal?: string;
-  readonly position?: false;
 }
 
 const NOTES = `
@@ -50,6 +58,8 @@ export function addSettle(program: Command, run: Run): void {
     .option('--principal <id>', 'who stops and seals the child (default: who made it)', principalId)
     .option(...LOCK_TIMEOUT)
     .option('--no-position', 'keep no positions: a rollback of the ledgers is not detected')
+    .option(...POSITION_WITNESS)
+    .addOption(durabilityOption())
     .option(...NO_INDEX)
     .addHelpText('after', NOTES)
     .action((parent: string, child: string, options: SettleCommandOptions) =>
@@ -66,7 +76,7 @@ async function settle(
   const { terminal, signal } = context;
   const trust = await readTrustPolicy(options.trust);
   const open = async (path: string, key: string | undefined, own: LedgerOptions): Promise<Ledger> => {
-    const choice = { ...options, ...defined({ key }) };
+    const choice = forOneOf([parentPath, childPath], path, { ...options, ...defined({ key }) });
     const signer = await findSigner(terminal, path, key);
     const lasting = await decidingOptions(terminal, path, signer, choice);
     return Ledger.open(path, { ...lasting, decides: true, signal, ...defined({ trust }), ...own });

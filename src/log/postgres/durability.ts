@@ -41,6 +41,17 @@ export async function readPromises(session: Session): Promise<Promises> {
   };
 }
 
+/** Standbys follow that no commit waits for, and no witness of positions was named. */
+export class UnwitnessedError extends NorthrootError {
+  constructor(name: string) {
+    super(
+      'STORE_NOT_DURABLE',
+      `${name} does not keep what is acknowledged: standbys follow that no commit waits for, so a failover would lose records unseen`,
+      { hint: 'set synchronous_standby_names, or name a witness of positions' },
+    );
+  }
+}
+
 export function notDurable(name: string, why: string, hint: string): NorthrootError {
   return new NorthrootError('STORE_NOT_DURABLE', `${name} does not keep what is acknowledged: ${why}`, {
     hint,

@@ -92,7 +92,8 @@ export class Notices {
       this.#isDue = false;
       try {
         const session = await this.#reading();
-        await session.run(`notify ${this.#channel}`);
+        // Its commit need not last.
+        await session.run(`set local synchronous_commit = off; notify ${this.#channel}`);
       } catch {
         // Readers look for themselves.
       }

@@ -15,6 +15,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
+import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { LineSplitter } from '../../format/record/line-splitter.js';
 import type { LedgerSource, Segment } from '../../rules/source/ledger-source.js';
@@ -32,9 +33,10 @@ import {
   type WriteLock,
 } from '../store/ledger-store.js';
 import { type Group, groupOf, lockKeys, sendGroup, touch } from './append-lines.js';
-import { notDurable, readPromises } from './durability.js';
+import { notDurable, readPromises, UnwitnessedError } from './durability.js';
 import { type Head, headQuery, isSameEnd, NO_LINES, readHead, toHead } from './head.js';
 import { assertReadable, readPages, readStoredLine, stands } from './lines.js';
+import { openWitness } from './open-witness.js';
 import { Notices } from './notices.js';
 import { AbsentError, codeOf, outcomeOf, toStoreError, unreachable } from './postgres-error.js';
 import { numberOf, parsePostgresUrl, type PostgresPlace } from './postgres-url.js';
@@ -52,8 +54,11 @@ export interface PostgresStoreOptions {
   readonly requires?: Durability;
   /** A file for the position that this writer last acknowledged: a ledger that lacks it when it is opened has lost records. */
   readonly positionFile?: string;
-  /** Told each position before it is acknowledged. Required where standbys follow that no commit waits for. */
-  readonly witness?: PositionWitness;
+  /**
+   * Told each position before it is acknowledged. Required where standbys follow that no commit waits for. A text is the place of one that
+   * the store opens and closes: a file; a folder, existing or ending in `/`, with a file for each ledger; or the URL of another database.
+   */
+  readonly witness?: PositionWitness | string;
   /** How long an append whose answer was lost is pursued, in milliseconds. Default 60,000. */
   readonly patienceMs?: number;
   /** Aborting ends opening with its reason. */
@@ -75,6 +80,12 @@ const MAX_GROUP_BYTES = 32 * 1024 * 1024;
 /** An answer about waiting writers holds for so long, in milliseconds. */
 const WANTED_MS = 10;
 
+interface OpenedOptions extends Omit<PostgresStoreOptions, 'witness'> {
+  readonly witness?: PositionWitness;
+  /** The witness, if this store opened it. */
+  readonly owned?: PositionWitness;
+}
+
 interface Turn {
   readonly session: Session;
   /** Where the ledger ends; undefined after an append that failed. */
@@ -86,7 +97,7 @@ interface Turn {
 export class PostgresStore implements LedgerStore {
   readonly name: string;
   readonly #place: PostgresPlace;
-  readonly #options: PostgresStoreOptions;
+  readonly #options: OpenedOptions;
   readonly #vigil: Vigil;
   readonly #closed = new AbortController();
   readonly #notices: Notices;
@@ -99,7 +110,7 @@ export class PostgresStore implements LedgerStore {
   #vouched: StoredEnd | undefined;
   #wanted: { readonly at: number; readonly answer: Promise<boolean> } | undefined;
 
-  private constructor(place: PostgresPlace, options: PostgresStoreOptions) {
+  private constructor(place: PostgresPlace, options: OpenedOptions) {
     this.name = place.name;
     this.#place = place;
     this.#options = options;
@@ -115,10 +126,13 @@ export class PostgresStore implements LedgerStore {
    *   less than is required; `LEDGER_ROLLED_BACK` if it lacks what was acknowledged
    */
   static async open(url: string, options: PostgresStoreOptions = {}): Promise<PostgresStore> {
-    const store = new PostgresStore(parsePostgresUrl(url), options);
-    const { signal } = options;
-    const abort = (): void => store.#closed.abort(signal?.reason);
+    const place = parsePostgresUrl(url);
+    const { signal, witness: named, ...others } = options;
     signal?.throwIfAborted();
+    const owned = typeof named === 'string' ? await openWitness(named, place.ledger) : undefined;
+    const witness = owned ?? (typeof named === 'string' ? undefined : named);
+    const store = new PostgresStore(place, { ...others, ...defined({ signal, witness, owned }) });
+    const abort = (): void => store.#closed.abort(signal?.reason);
     signal?.addEventListener('abort', abort);
     try {
       await store.#open();
@@ -293,6 +307,7 @@ export class PostgresStore implements LedgerStore {
       reader?.then((session) => session.close()),
     ]);
     await this.#vigil.close();
+    await this.#options.owned?.close?.();
   }
 
   async #open(): Promise<void> {
@@ -377,7 +392,6 @@ export class PostgresStore implements LedgerStore {
       // What it was connected to may be another server now.
       if (this.#writer !== undefined) (await this.#reader?.catch(() => undefined))?.drop();
       await this.#assertKeeps(session);
-      await this.#assertOwnSession(session);
       if ((await readVersion(session)) > 0)
         await this.#vigil.assertStands(session, await readHead(session, this.#place.ledger));
       if (this.#closed.signal.aborted) throw this.#closed.signal.reason;
@@ -401,33 +415,7 @@ export class PostgresStore implements LedgerStore {
         'set synchronous_standby_names, and see that such a standby follows',
       );
     }
-    if (isAsynchronous && witness === undefined) {
-      throw notDurable(
-        this.name,
-        'standbys follow that no commit waits for, so a failover would lose records unseen',
-        'set synchronous_standby_names, or name a witness of positions',
-      );
-    }
-  }
-
-  /** @throws NorthrootError `STORE_UNSUPPORTED` where a pooler gives one session to several */
-  async #assertOwnSession(session: Session): Promise<void> {
-    const other = await this.#reading();
-    const results = await other.run('begin; select pg_backend_pid() as pid');
-    try {
-      const taken = results.at(-1)?.rows[0]?.['pid'];
-      const isTaken = !other.isStandby && taken === session.pid;
-      if (
-        !isTaken &&
-        (await session.ask('select pg_backend_pid() as pid', [])).rows[0]?.['pid'] === session.pid
-      )
-        return;
-    } finally {
-      await other.run('commit').catch(() => undefined);
-    }
-    throw new NorthrootError('STORE_UNSUPPORTED', `${this.name} is behind a pooler that shares sessions`, {
-      hint: 'connect to the server itself, or to a pooler in session mode: the write lock belongs to a session',
-    });
+    if (isAsynchronous && witness === undefined) throw new UnwitnessedError(this.name);
   }
 
   async #acquire({ timeoutMs, signal }: AcquireOptions): Promise<Turn> {

@@ -10,6 +10,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import {
   AbsentError,
+  codeOf,
   malformed,
   notConnected,
   outcomeOf,
@@ -28,7 +29,7 @@ export interface Answer {
   readonly isUncertain: boolean;
 }
 
-/** A writer needs the primary, and commits durably. A reader takes what there is, and what it commits need not last. */
+/** A writer needs the primary. A reader takes what there is. */
 export type SessionKind = 'writer' | 'reader';
 
 export interface ConnectOptions {
@@ -48,20 +49,20 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const KEEPALIVE_SECONDS = 3;
 const OLDEST_SERVER = 120_000;
 
-const SETTINGS: readonly string[] = [
-  `set statement_timeout = ${STATEMENT_MS}`,
-  'set lock_timeout = 0',
-  'set idle_in_transaction_session_timeout = 60000',
-  'set bytea_output = hex',
-  `set default_transaction_isolation = 'read committed'`,
-  'set search_path = pg_catalog',
+const SETTINGS: Readonly<Record<string, string>> = {
+  statement_timeout: `${STATEMENT_MS}`,
+  lock_timeout: '0',
+  idle_in_transaction_session_timeout: '60000',
+  bytea_output: 'hex',
+  default_transaction_isolation: 'read committed',
+  search_path: 'pg_catalog',
   // A cancelled wait for the standby is told by a warning alone.
-  'set client_min_messages = warning',
-  'set standard_conforming_strings = on',
-  `set tcp_keepalives_idle = ${KEEPALIVE_SECONDS}`,
-  'set tcp_keepalives_interval = 1',
-  'set tcp_keepalives_count = 2',
-];
+  client_min_messages: 'warning',
+  standard_conforming_strings: 'on',
+  tcp_keepalives_idle: `${KEEPALIVE_SECONDS}`,
+  tcp_keepalives_interval: '1',
+  tcp_keepalives_count: '2',
+};
 
 /** How columns are read, whatever a program has set for others: by the number of their type. */
 const PARSERS = new Map<number, (text: string) => unknown>([
@@ -120,7 +121,7 @@ export class Session {
     for (const server of servers) {
       signal?.throwIfAborted();
       try {
-        const session = await connectTo(server, name, kind, signal);
+        const session = await connectTo(server, name, signal);
         if (!session.isStandby) {
           standby?.drop();
           return session;
@@ -243,16 +244,57 @@ function uncertain<T extends Answer | Answer[]>(result: T): T {
   ) as T;
 }
 
-async function connectTo(
-  server: string,
-  name: string,
-  kind: SessionKind,
-  signal: AbortSignal | undefined,
-): Promise<Session> {
-  const { default: driver } = await loadDriver();
-  let client: Client;
+async function connectTo(server: string, name: string, signal: AbortSignal | undefined): Promise<Session> {
+  const begun = performance.now();
+  const ignore = (): void => undefined;
+  const clients: Client[] = [];
+  const connect = async (): Promise<Client> => {
+    const client = await makeClient(server, name);
+    clients.push(client);
+    client.on('error', ignore);
+    await client.connect();
+    return client;
+  };
+  const abort = (): void => void clients.map((client) => client.end().catch(ignore));
+  signal?.addEventListener('abort', abort);
   try {
-    client = new driver.Client({
+    const client = await connect();
+    // A pooler has numbers of its own. What is shared is not to be changed.
+    const { processID: told } = client as unknown as { readonly processID: number | null };
+    const { pid, standby, version } = (await firstRow(client, hello(told ?? 0))) ?? {};
+    if (!Number.isSafeInteger(pid) || typeof standby !== 'boolean' || typeof version !== 'number')
+      throw malformed(name, 'it does not say what it is');
+    if (version < OLDEST_SERVER) {
+      throw new NorthrootError('STORE_UNSUPPORTED', `${name} is PostgreSQL ${Math.floor(version / 10_000)}`, {
+        hint: 'use PostgreSQL 12 or later',
+      });
+    }
+    if (pid !== told) {
+      await assertOwnSession(client, await connect(), pid as number, name);
+      await firstRow(client, hello(pid as number));
+    }
+    // From version 14 on, where its system can: a server that waits notices that its client is gone.
+    if (version >= 140_000) await client.query('set client_connection_check_interval = 2000').catch(ignore);
+    const session = Session.open(client, name, { pid: pid as number, isStandby: standby });
+    client.off('error', ignore);
+    for (const other of clients.slice(1)) void other.end().catch(ignore);
+    return session;
+  } catch (error) {
+    abort();
+    signal?.throwIfAborted();
+    const isSilent = performance.now() - begun >= CONNECT_MS;
+    throw outcomeOf(error) === 'unknown' && !(error instanceof NorthrootError)
+      ? notConnected(name, error, isSilent ? CONNECT_MS : undefined)
+      : toStoreError(error, name);
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+async function makeClient(server: string, name: string): Promise<Client> {
+  const { default: driver } = await loadDriver();
+  try {
+    return new driver.Client({
       connectionString: server,
       application_name: 'northroot',
       connectionTimeoutMillis: CONNECT_MS,
@@ -265,48 +307,57 @@ async function connectTo(
       hint: 'write postgres://USER@HOST/DATABASE#NAME',
     });
   }
-  const ignore = (): void => undefined;
-  client.on('error', ignore);
-  const abort = (): void => void client.end().catch(ignore);
-  const begun = performance.now();
-  signal?.addEventListener('abort', abort);
-  try {
-    await client.connect();
-    const settings = [...SETTINGS, synchronousCommit(kind)];
-    const text = `${settings.join('; ')}; select pg_backend_pid() as pid, pg_is_in_recovery() as standby,
-      current_setting('server_version_num')::int as version`;
-    const results = (await client.query<Row>({ text, types: COLUMNS })) as unknown as QueryResult<Row>[];
-    const { pid, standby, version } = results.at(-1)?.rows[0] ?? {};
-    if (!Number.isSafeInteger(pid) || typeof standby !== 'boolean' || typeof version !== 'number')
-      throw malformed(name, 'it does not say what it is');
-    if (version < OLDEST_SERVER) {
-      throw new NorthrootError('STORE_UNSUPPORTED', `${name} is PostgreSQL ${Math.floor(version / 10_000)}`, {
-        hint: 'use PostgreSQL 12 or later',
-      });
-    }
-    // From version 14 on, where its system can: a server that waits notices that its client is gone.
-    if (version >= 140_000) await client.query('set client_connection_check_interval = 2000').catch(ignore);
-    const session = Session.open(client, name, { pid: pid as number, isStandby: standby });
-    client.off('error', ignore);
-    return session;
-  } catch (error) {
-    void client.end().catch(ignore);
-    signal?.throwIfAborted();
-    throw outcomeOf(error) === 'unknown' && !(error instanceof NorthrootError)
-      ? notConnected(name, error, performance.now() - begun >= CONNECT_MS ? CONNECT_MS : undefined)
-      : toStoreError(error, name);
-  } finally {
-    signal?.removeEventListener('abort', abort);
-  }
 }
 
-/** `local` and `off`, which a database may have as a default, would lose records. */
-function synchronousCommit(kind: SessionKind): string {
-  if (kind === 'reader') return 'set synchronous_commit = off';
-  return (
-    `select set_config('synchronous_commit',` +
-    ` case when current_setting('synchronous_commit') = 'remote_apply' then 'remote_apply' else 'on' end, false)`
+/** Asks what a server is, and sets up the session, if it is that one. */
+function hello(pid: number): string {
+  const settings = Object.entries(SETTINGS).map(([name, value]) => `('${name}', '${value}')`);
+  // `local` and `off`, which a database may have as a default, would lose records.
+  const durable = `case when current_setting('synchronous_commit') = 'remote_apply' then 'remote_apply' else 'on' end`;
+  return `select pg_catalog.count(pg_catalog.set_config(name, value, false))
+    from (values ${settings.join(', ')}, ('synchronous_commit', ${durable})) as settings(name, value)
+    where pg_catalog.pg_backend_pid() = ${pid};
+    select pg_catalog.pg_backend_pid() as pid, pg_catalog.pg_is_in_recovery() as standby,
+      pg_catalog.current_setting('server_version_num')::int as version`;
+}
+
+async function firstRow(client: Client, text: string): Promise<Row | undefined> {
+  const results = (await client.query<Row>({ text, types: COLUMNS })) as
+    QueryResult<Row> | QueryResult<Row>[];
+  return [results].flat().at(-1)?.rows[0];
+}
+
+/** How often two connections are compared: a pooler may give its sessions out in turn. */
+const COMPARISONS = 3;
+
+/**
+ * Whether a pooler leaves a connection its session while another is in a transaction.
+ * @throws NorthrootError `STORE_UNSUPPORTED` where it gives one session to several, or has too few
+ */
+async function assertOwnSession(client: Client, other: Client, pid: number, name: string): Promise<void> {
+  const ASK = 'select pg_catalog.pg_backend_pid() as pid';
+  const shared = new NorthrootError(
+    'STORE_UNSUPPORTED',
+    `${name} is behind a pooler that shares sessions, or has too few`,
+    {
+      hint: 'connect to the server itself, or to a pooler in session mode: the write lock belongs to a session',
+    },
   );
+  for (let n = 0; n < COMPARISONS; n += 1) {
+    const compare = async (): Promise<boolean> => {
+      const taken = (await firstRow(other, `begin; ${ASK}`))?.['pid'];
+      const own = (await firstRow(client, ASK))?.['pid'];
+      await firstRow(other, 'rollback');
+      return own === pid && taken !== pid;
+    };
+    const late = sleep(CONNECT_MS, false, { ref: false });
+    const isOwn = await Promise.race([compare(), late]).catch((error: unknown) => {
+      // It takes no transactions.
+      if (codeOf(error) === '08P01') return false;
+      throw error;
+    });
+    if (!isOwn) throw shared;
+  }
 }
 
 async function loadDriver(): Promise<{ readonly default: Pick<typeof pg, 'Client'> }> {

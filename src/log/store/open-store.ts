@@ -16,6 +16,8 @@ export { isStoreUrl } from '../fs/place.js';
 export interface OpenStoreOptions extends FileStoreOptions {
   /** Refuse a database that gives less. Default `local`. */
   readonly requires?: Durability;
+  /** Of a database: the place of its witness of positions, as for `PostgresStore.open`. */
+  readonly positionWitness?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -29,24 +31,32 @@ const NEWLINE = 0x0a;
 /**
  * The store of a ledger at a path, or at a URL of PostgreSQL, `postgres://USER@HOST/DATABASE#NAME`, whose driver is loaded only then. The
  * store's name is the path, or the URL without password and options; in this process that name opens it again.
- * @throws NorthrootError `STORE_URL_INVALID`; `STORE_NOT_DURABLE` for files where `replicated` is required; as `FileStore.open` and `PostgresStore.open`
+ * @throws NorthrootError `STORE_URL_INVALID`; `STORE_NOT_DURABLE` for files where `replicated` is required; `USAGE` for
+ *   files where a witness of positions is named; as `FileStore.open` and `PostgresStore.open`
  */
 export async function openStore(place: string, options: OpenStoreOptions = {}): Promise<LedgerStore> {
-  const { requires, signal, ...ofFiles } = options;
+  const { requires, positionWitness: witness, signal, ...ofFiles } = options;
   if (!isStoreUrl(place)) {
+    if (witness !== undefined) throw notWitnessed(place);
     if (requires === 'replicated') throw notReplicated(place);
     return FileStore.open(place, ofFiles);
   }
   placeName(place);
   const { PostgresStore } = await import('../postgres/postgres-store.js');
   const { create } = ofFiles;
-  return PostgresStore.open(placeUrl(place), defined({ create, requires, signal }));
+  return PostgresStore.open(placeUrl(place), defined({ create, requires, witness, signal }));
 }
 
 /** For a store that keeps less than is required. */
 export function notReplicated(name: string): NorthrootError {
   return new NorthrootError('STORE_NOT_DURABLE', `${printable(name)} keeps records on one machine`, {
     hint: 'require less, or keep the ledger in a database with a synchronous standby',
+  });
+}
+
+function notWitnessed(name: string): NorthrootError {
+  return new NorthrootError('USAGE', `${printable(name)} is no ledger in a database: it has no witness`, {
+    hint: 'keep its position instead',
   });
 }
 

@@ -27,6 +27,8 @@ export interface CopyOptions {
   readonly segmentBytes?: number | undefined;
   /** What the copied records MUST survive. Default `local`. */
   readonly durability?: Durability | undefined;
+  /** Of a target by its URL: as for `Ledger.open`. */
+  readonly positionWitness?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called with the bytes verified so far, and the size of the source. */
   readonly onProgress?: ((bytes: number, size: number | undefined) => void) | undefined;
@@ -56,6 +58,7 @@ const OPTIONS: OptionTypes<CopyOptions> = {
   lockTimeoutMs: 'number',
   segmentBytes: 'number',
   durability: 'string',
+  positionWitness: 'string',
   signal: 'signal',
   onProgress: 'function',
   onTornTail: 'function',
@@ -73,13 +76,16 @@ export async function copyLedger(from: string, to: string, options: CopyOptions 
   checkString('copyLedger', 'the source', from);
   checkString('copyLedger', 'the target', to);
   checkOptions('copyLedger', options, OPTIONS);
-  const { segmentBytes, durability: requires, signal } = options;
+  const { segmentBytes, durability: requires, positionWitness, signal } = options;
   if (!((segmentBytes ?? 1) > 0)) throw new RangeError('segmentBytes must be above 0');
   if (placeName(from) === placeName(to))
     throw new NorthrootError('USAGE', 'the source and the target of a copy are the same');
   const source = await openStore(from, defined({ signal }));
   try {
-    const target = await openStore(to, { create: true, ...defined({ segmentBytes, requires, signal }) });
+    const target = await openStore(to, {
+      create: true,
+      ...defined({ segmentBytes, requires, positionWitness, signal }),
+    });
     try {
       return await new Copy(source, target, options).run();
     } finally {

@@ -16,6 +16,7 @@ import {
   placeFile,
   readSmallFileOf,
 } from '../fs/file-system.js';
+import { besidePath, isStoreUrl, stateFolder } from '../fs/place.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
 import type { OpeningOptions } from './options.js';
@@ -67,12 +68,13 @@ export class PositionKeeper {
     return this.#path;
   }
 
-  /** Undefined if no position is kept. */
-  static of(store: LedgerStore, options: OpeningOptions): PositionKeeper | undefined {
+  /** Undefined if no position is kept. @param hasPlace - Whether the store was opened by its place */
+  static of(store: LedgerStore, options: OpeningOptions, hasPlace: boolean): PositionKeeper | undefined {
     const { decides = false, position = decides } = options;
     if (typeof position === 'string') return new PositionKeeper(store, position, true, options);
-    if (!position || !(store instanceof FileStore)) return undefined;
-    return new PositionKeeper(store, positionPath(store.name), false, options);
+    const isDatabase = hasPlace && isStoreUrl(store.name);
+    if (!position || !(isDatabase || store instanceof FileStore)) return undefined;
+    return new PositionKeeper(store, besidePath(store.name, '.position'), false, options);
   }
 
   /**
@@ -118,6 +120,8 @@ export class PositionKeeper {
     try {
       if (this.#isNew || this.#bytes > MAX_LINES_BYTES) {
         await this.#closeFile();
+        if (this.#isNew && !this.#isNamed && isStoreUrl(this.#store.name))
+          await this.#fileSystem.makeFolder(stateFolder(), 0o700);
         await placeFile(path, line, { fileSystem: this.#fileSystem });
         if (this.#isNew) await this.#fileSystem.syncFolderOf(path);
         this.#isNew = false;
@@ -209,11 +213,6 @@ export class PositionKeeper {
       hint: `restore the ledger; where another one is meant to begin here, remove ${printable(this.#path ?? this.#place)}`,
     });
   }
-}
-
-/** The default place: beside the ledger, outside a folder of segments. */
-function positionPath(ledger: string): string {
-  return `${ledger.replace(/\/+$/, '')}.position`;
 }
 
 function parseLine(text: string): Kept | undefined {

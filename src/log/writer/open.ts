@@ -66,6 +66,8 @@ export async function openParts(
   options: OpeningOptions,
   onCheckpoint: (made: CheckpointResult) => void,
 ): Promise<OpenParts> {
+  if (typeof place !== 'string' && options.positionWitness !== undefined)
+    throw new TypeError('positionWitness: a store is opened with its witness');
   // First, so that a bad option leaves no empty file.
   const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
   const store = typeof place === 'string' ? await openPlace(place, options) : place;
@@ -75,7 +77,10 @@ export async function openParts(
     if (options.durability === 'replicated' && store.durability !== 'replicated')
       throw notReplicated(store.name);
     const cache = options.stateCache ?? findCache(store, options);
-    const parts = await openLines(store, options, cache, genesis, (record) => watched.by?.tell(record));
+    const kept = PositionKeeper.of(store, options, typeof place === 'string');
+    const parts = await openLines({ store, cache, kept }, options, genesis, (record) =>
+      watched.by?.tell(record),
+    );
     const open = connect(parts, options, onCheckpoint);
     watched.by = open.watchers;
     return open;
@@ -132,16 +137,15 @@ export async function closeParts({
 
 function openPlace(
   place: string,
-  { create, segmentBytes, fileSystem, durability, signal }: OpeningOptions,
+  { create, segmentBytes, fileSystem, durability, positionWitness, signal }: OpeningOptions,
 ): Promise<LedgerStore> {
-  const given = defined({ segmentBytes, fileSystem, requires: durability, signal });
+  const given = defined({ segmentBytes, fileSystem, requires: durability, positionWitness, signal });
   return openStore(place, { create: create !== undefined, ...given });
 }
 
 async function openLines(
-  store: LedgerStore,
+  { store, cache, kept }: Pick<ReadParts, 'store' | 'cache' | 'kept'>,
   options: OpeningOptions,
-  cache: StateCache,
   genesis: GenesisEvent | undefined,
   onOther: (record: OtherRecord) => void,
 ): Promise<ReadParts> {
@@ -176,7 +180,6 @@ async function openLines(
     const rules = new AdmissionRules(running);
     const signing = SigningThreads.of(options.signer, options.signingThreads);
     const maker = new RecordMaker(options, running, rules, signing);
-    const kept = PositionKeeper.of(store, options);
     const isBegun = running.state.lines > 0;
     if (isBegun) {
       await running.assertStands(await kept?.open(genesisIdOf(running)), kept?.path);

@@ -68,9 +68,15 @@ export interface OpeningOptions {
   /**
    * Where the last acknowledged position is kept: a file, or a folder (existing, or ending in `/`) with a file per ledger. Opening refuses
    * a ledger without those records (`LEDGER_ROLLED_BACK`). true: `LEDGER.position`, if it can be written (else `POSITION_NOT_KEPT`); false:
-   * nowhere. Default: `decides`.
+   * nowhere. For the URL of a database, true is a file in the user's state folder. Default: `decides`.
    */
   readonly position?: string | boolean | undefined;
+  /**
+   * Of a ledger by its URL: where all its writers keep the furthest acknowledged position, outside of the database. A file; a folder,
+   * existing or ending in `/`, with a file for each ledger; or the URL of another database. Required where standbys follow that no commit
+   * waits for.
+   */
+  readonly positionWitness?: string | undefined;
   /** Makes checkpoints when due; the signer's key MUST be entitled to. */
   readonly checkpointEvery?: CheckpointSchedule | undefined;
   /** Keys that sign checkpoint notes, Ed25519 or ML-DSA-44, each once; one of each makes a hybrid note. Default: `signer`. */
@@ -146,6 +152,7 @@ export const LEDGER_OPTIONS: OptionTypes<OpeningOptions & { onCheckpoint?: objec
   decides: 'boolean',
   trust: 'object',
   position: ['string', 'boolean'],
+  positionWitness: 'string',
   checkpointEvery: 'object',
   noteSigners: 'array',
   onCheckpoint: 'function',
@@ -160,6 +167,8 @@ export const LEDGER_OPTIONS: OptionTypes<OpeningOptions & { onCheckpoint?: objec
 export function assertLedgerOptions(options: OpeningOptions): void {
   checkOptions('Ledger.open', options, LEDGER_OPTIONS);
   const { segmentBytes = 1, signer, signingThreads = 0, checkpointEvery } = options;
+  if (options.positionWitness === '')
+    throw new RangeError('positionWitness must be a file, a folder or a URL');
   if (options.position === '') throw new RangeError('position must be a path, true or false');
   if (options.index === '') throw new RangeError('index must be a folder, true or false');
   if (![undefined, 'local', 'replicated'].includes(options.durability))
