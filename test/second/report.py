@@ -2,7 +2,7 @@
 from keys import digest
 from shape import digest_text
 
-EXITS = {'ok': 0, 'invalid': 1, 'undecided': 2, 'violation': 3}
+VERDICTS, EXITS = ('ok', 'denied', 'violation', 'invalid'), {'ok': 0, 'invalid': 1, 'undecided': 2, 'violation': 3}
 
 def quantity(value):
     """An exact sum as a Quantity of the report."""
@@ -19,7 +19,7 @@ def report(v):
     out = {
         'report_version': '1', 'tool': {'name': 'northroot-second', 'version': '1'}, 'ledger': _ledger(v), 'verdict': verdict,
         'exit_status': EXITS[verdict], 'trust': _trust(v), 'checkpoints': _checkpoints(v), 'not_checked': not_checked(v),
-        'counts': {'by_type': dict(sorted(v.types.items())), 'by_verdict': {name: verdicts.count(name) for name in ('ok', 'denied', 'violation', 'invalid')}},
+        'counts': {'by_type': dict(sorted(v.types.items())), 'by_verdict': {name: verdicts.count(name) for name in VERDICTS}},
         'grants': [_grant(grant) for grant in v.grants.values()],
         'open_authorizations': [{**_at(one.rec), 'tool_name': one.action['tool_name']} for one in v.actions.values() if not one.spent],
         'open_starts': [{**_at(one.rec), 'auth_event_id': one.target.id, **_some(one.rec, 'tool_name', 'started_at')}
