@@ -52,6 +52,25 @@ describe('an imported grant', () => {
     expect(await codeOf(ledger.guard('fs.read', { n: 2 }, run))).toBe('IMPORTED_AUTHORITY');
   });
 
+  it('is given on by a resumption that ended a suspension, and by no other', async () => {
+    const place = filePlace();
+    const ledger = await openLive(place);
+    const { eventId } = await ledger.append({ event: draftGrant(bounds) });
+    const revocation = (effect: string, more: object): object => ({
+      event_type: 'revocation',
+      principal_id: 'human:ada',
+      grant_event_id: { alg: 'sha-256', b64: eventId.slice('sha-256:'.length) },
+      effect,
+      reason: 'CHECKED',
+      ...more,
+    });
+    await ledger.append({ event: revocation('resume', { source }) });
+    expect(await ledger.guard('fs.read', {}, run)).toBe('ran');
+    await ledger.append({ event: revocation('suspend', { in_flight: 'finish' }) });
+    await ledger.append({ event: revocation('resume', { source: { ...source, id: 'execution 2' } }) });
+    expect(await codeOf(ledger.guard('fs.read', { n: 2 }, run))).toBe('IMPORTED_AUTHORITY');
+  });
+
   it('is not honoured for being one of more systems than are told apart', async () => {
     const place = filePlace();
     const honourImported = Array.from({ length: MAX_SYSTEMS + 1 }, (_, n) => `system ${n}`);

@@ -1,7 +1,5 @@
 """The second verifier as an implementation of the class verifier of northroot-conformance: JSON lines in, JSON lines out."""
-import json
-import sys
-import traceback
+import json, sys, traceback
 from base64 import b64decode as raw, b64encode
 from canonical import canonical, read
 from keys import Key, Tree, b64url, digest, from_b64, key_id, pae, parse_note, sha, verifies

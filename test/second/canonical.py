@@ -1,6 +1,5 @@
 """Canonical JSON (format.md 1), and the first fault of a line's bytes (verification.md, step 1)."""
-import json
-import re
+import json, re
 from decimal import Decimal
 from json.encoder import encode_basestring as quoted
 
@@ -43,8 +42,8 @@ def _text(value):
     if isinstance(value, list): return '[' + ','.join(map(_text, value)) + ']'
     return number_text(value) if isinstance(value, float) else json.dumps(value)
 def _levels(value):
-    parts = value.values() if isinstance(value, dict) else value
-    return 1 + max(map(_levels, parts), default=0) if isinstance(value, (dict, list)) else 0
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if parts is None else 1 + max(map(_levels, parts), default=0)
 def once(pairs):
     """A JSON object without a repeated name."""
     if len(dict(pairs)) != len(pairs): raise ValueError('a repeated name')

@@ -5,8 +5,7 @@ from functools import lru_cache
 from hashlib import sha256
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, utils
 import mldsa
 from canonical import MAX_SAFE, hygienic
 from shape import instant
@@ -77,14 +76,13 @@ def verifies(kind, key, message, signature):
     r, s, order = signature[:32], signature[32:], 'big' if kind == 'p256' else 'little'
     number = int.from_bytes(s, order)
     try:
-        if len(signature) != 64 or number >= (N256 if kind == 'p256' else L) or kind == 'ed25519' and _y(r) is None:
-            return False
+        if len(signature) != 64 or number >= (N256 if kind == 'p256' else L) or kind == 'ed25519' and _y(r) is None: return False
         if kind == 'ed25519':
             ed25519.Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
         elif not (number and 0 < int.from_bytes(r, 'big') < N256):
             return False
         else:
-            _p256(key).verify(encode_dss_signature(int.from_bytes(r, 'big'), number), message, ec.ECDSA(hashes.SHA256()))
+            _p256(key).verify(utils.encode_dss_signature(int.from_bytes(r, 'big'), number), message, ec.ECDSA(hashes.SHA256()))
         return True
     except InvalidSignature:
         return False

@@ -2,7 +2,7 @@
 from keys import digest
 from shape import digest_text
 
-EXITS = {'ok': 0, 'invalid': 1, 'undecided': 2, 'violation': 3}
+VERDICTS, EXITS = ('ok', 'denied', 'violation', 'invalid'), {'ok': 0, 'invalid': 1, 'undecided': 2, 'violation': 3}
 
 def quantity(value):
     """An exact sum as a Quantity of the report."""
@@ -19,7 +19,7 @@ def report(v):
     out = {
         'report_version': '1', 'tool': {'name': 'northroot-second', 'version': '1'}, 'ledger': _ledger(v), 'verdict': verdict,
         'exit_status': EXITS[verdict], 'trust': _trust(v), 'checkpoints': _checkpoints(v), 'not_checked': not_checked(v),
-        'counts': {'by_type': dict(sorted(v.types.items())), 'by_verdict': {name: verdicts.count(name) for name in ('ok', 'denied', 'violation', 'invalid')}},
+        'counts': {'by_type': _types(v), 'by_verdict': {name: verdicts.count(name) for name in VERDICTS}},
         'grants': [_grant(grant) for grant in v.grants.values()],
         'open_authorizations': [{**_at(one.rec), 'tool_name': one.action['tool_name']} for one in v.actions.values() if not one.spent],
         'open_starts': [{**_at(one.rec), 'auth_event_id': one.target.id, **_some(one.rec, 'tool_name', 'started_at')}
@@ -36,6 +36,12 @@ def _some(rec, *names):
 def _who(rec, *names):
     return {**_at(rec), **_some(rec, 'principal_id', *names), 'grant_event_id': digest_text(rec.event['grant_event_id']),
             'signers': [key.id for key in rec.counting]}
+def _types(v):
+    out = {}
+    for kind, count in v.types.items():
+        name = kind if len(kind) <= 128 and (kind in out or len(out) < 1000) else '*'
+        out[name] = out.get(name, 0) + count
+    return dict(sorted(out.items()))
 def _ledger(v):
     out, stated = {
         'paths': [v.path], 'origin': v.origin, 'records': v.count, 'bytes': v.bytes, 'tree_size': v.count,

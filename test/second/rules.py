@@ -31,8 +31,7 @@ def forbids(grant, tool):
     return tool not in patterns and (tool == SLICE or not any_matches(patterns, tool))
 def covers(mine, theirs):
     """Whether one pattern allows all that the other does."""
-    is_wide = mine.endswith('*') and theirs != SLICE
-    return mine == theirs or is_wide and theirs.startswith(mine[:-1]) and len(theirs) >= len(mine)
+    return mine == theirs or mine.endswith('*') and theirs != SLICE and theirs.startswith(mine[:-1]) and len(theirs) >= len(mine)
 def is_on(run, at):
     return run[0] == at or run[0] <= at < run[1]
 
@@ -248,8 +247,7 @@ class Rules:
                     or any(grant in start.target.chain for start in self.starts.values()) \
                     or not (period and period.is_final and period.stop is not None)
                 used = {unit: account.used for unit, account in grant.accounts.items()}
-                grant.state = ['open'] * is_open + [
-                    unit for unit in {**used, **stated} if used.get(unit, 0) != stated.get(unit, 0)]
+                grant.state = ['open'] * is_open + [unit for unit in {**used, **stated} if used.get(unit, 0) != stated.get(unit, 0)]
     def end_slices(self):
         for grant in self.grants.values():
             if grant.slice and self.slices[grant.slice] is grant and self._settlement(grant):
@@ -405,7 +403,7 @@ class Rules:
                 self._count(account, value, place, event.get('meter_basis') == 'estimated', True)
         if grant and is_credit and not is_void and rec.counts():
             for account, value, _ in touched: account.used -= value
-            grant.imported |= 'source' in event
+            for above in chain: above.imported |= 'source' in event
     def _approval(self, rec, event):
         self._lossy(event.get('meter_limit'), 'meter_limit')
         grant = self._grant_link(event['grant_event_id'], 'grant_event_id')

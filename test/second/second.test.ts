@@ -3,9 +3,10 @@
  * ledgers. Skipped where there is no Python 3 with `cryptography`.
  */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { buildReport, type Report } from '../../src/rules/report/report.js';
 import { runVerification } from '../../src/rules/verify/run-verification.js';
@@ -27,6 +28,9 @@ const SEED = Number(process.env['SEED'] ?? 20_261_127);
 /** So many ledgers are on disk at a time. */
 const BATCH = 200;
 const MANY = 100_000;
+/** Of all its files, so that whoever ports it knows what that takes. */
+const MOST_LINES = 1700;
+const HERE = fileURLToPath(new URL('.', import.meta.url));
 
 const folder = mkdtempSync(join(tmpdir(), 'northroot-second-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -61,6 +65,15 @@ describe.skipIf(PYTHON === undefined)('the second verifier', () => {
       })),
     );
     expect(differences).toEqual([]);
+  });
+
+  test('is of the length that its README states', () => {
+    const files = readdirSync(HERE).filter((name) => name.endsWith('.py'));
+    const lines = files.flatMap((name) => readFileSync(join(HERE, name), 'utf8').trimEnd().split('\n'));
+    const [, stated] = /^They .* ([0-9,]+) lines/m.exec(readFileSync(join(HERE, 'README.md'), 'utf8')) ?? [];
+    expect(lines.length).toBe(Number(stated.replace(',', '')));
+    expect(lines.length).toBeLessThanOrEqual(MOST_LINES);
+    expect(lines.filter((line) => line.length > 140)).toEqual([]);
   });
 
   test('refuses the policies that are to be refused', () => {

@@ -1,8 +1,5 @@
 """Step 3: shape and values, by schemas/*.json and what beyond-schemas.json adds to them."""
-import json
-import os
-import re
-import struct
+import json, os, re, struct
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
@@ -145,8 +142,7 @@ def _first(faults, prefix=()):
     return [(prefix + path, best[path][1]) for path in places[:16]]
 def check_event(event, prefix):
     kind = event.get('event_type')
-    is_known = event.get('event_version') == '1' and isinstance(kind, str) and kind in KNOWN
-    file = KNOWN[kind] + '.json' if is_known else 'event.json'
+    file = KNOWN.get(kind if event.get('event_version') == '1' and isinstance(kind, str) else None, 'event') + '.json'
     faults, by_unit, used = [*_walk({'$ref': file}, event, (), file)], event.get('meter_basis_by_unit'), event.get('meter_used')
     if file == 'execution.json' and isinstance(by_unit, dict) and isinstance(used, list):
         units = [meter.get('unit') for meter in used if isinstance(meter, dict)]

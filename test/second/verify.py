@@ -1,9 +1,7 @@
 """An independent verifier of northroot ledgers, written from docs/spec and schemas alone. README.md says what it leaves out."""
-import json
-import re
-import time
+import json, re, time
 from canonical import canonical, once, pointer, read, utf16
-from keys import NAME, Key, Tree, b64url, digest, from_b64, from_b64url, key_id, keyid, pae, parse_note, sha
+from keys import NAME, Key, Tree, b64url, digest, from_b64, key_id, keyid, pae, parse_note, sha
 from rules import Rules
 from shape import COMMON, KNOWN, check, check_event, check_record, digest_text, holds, instant, timestamp
 

@@ -46,8 +46,9 @@ export function settleRevocation(
   isInvalid: boolean,
 ): void {
   if (isInvalid) return;
+  const isEnded = revocation.effect === 'resume' && grant.withdrawal?.effect === 'suspend';
   withdraw(grant, revocation);
-  if (revocation.effect === 'resume' && system !== undefined) addSystem(grant.systems, system);
+  if (isEnded && system !== undefined) addSystem(grant.systems, system);
   links.revocations.push(revocation);
   links.grants.touch(grant);
 }
