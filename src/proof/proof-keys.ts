@@ -10,10 +10,11 @@ import { parsePublicKey, type PublicKey } from '../format/key/public-key.js';
 import { isKeyName } from '../format/key/vkey.js';
 import type { SignedCheckpoint } from '../format/note/checkpoint.js';
 import { makeNoteKey, type NoteKey, parseNoteKey } from '../format/note/note-key.js';
-import type { TrustPolicy } from '../format/schema/generated/types.js';
+import type { TrustPolicy, Webauthn } from '../format/schema/generated/types.js';
 import type { SignatureBackend, VerificationKey } from '../format/signature/backend.js';
 import { defaultBackend } from '../format/signature/default-backend.js';
-import { type SigningRule, signingRuleFor } from '../rules/trust/authority.js';
+import { importPasskey, type PasskeyVerification } from '../format/signature/passkey.js';
+import { admitsKey, type SigningRule, signingRuleFor } from '../rules/trust/authority.js';
 import {
   CheckpointRequirements,
   checkpointRoleOf,
@@ -37,8 +38,8 @@ import type { WitnessPolicy } from '../rules/trust/witness-policy.js';
 
 /** A key given to verify proofs. */
 export type ProofKey =
-  /** The key of a log of any origin, or of a signer of events. */
-  | { readonly kind: 'public-key'; readonly key: PublicKey }
+  /** The key of a log of any origin, or of a signer of events. With `webauthn`, as `parsePasskey` gives it: a passkey, of approvals alone. */
+  | { readonly kind: 'public-key'; readonly key: PublicKey; readonly webauthn?: Webauthn | undefined }
   /**
    * A vkey. Type 0x01: the log whose origin is the key's name, or a signer of events. Type 0x04: a witness. Type 0x06: the log whose
    * origin is the key's name, a witness of other logs.
@@ -82,6 +83,7 @@ interface EventKey {
   readonly verification: VerificationKey;
   /** Why it may not sign this event. */
   readonly problem: EntitlementProblem | undefined;
+  readonly passkey: PasskeyVerification | undefined;
 }
 
 /**
@@ -107,17 +109,23 @@ export class ProofKeyring {
   readonly #policy: TrustPolicy | undefined;
   readonly #requirements: CheckpointRequirements;
   readonly #ring: Keyring;
-  readonly #given: readonly { readonly key: ProofKey; readonly verification: VerificationKey }[];
+  readonly #given: readonly {
+    readonly key: ProofKey;
+    readonly verification: VerificationKey;
+    readonly passkey: PasskeyVerification | undefined;
+  }[];
 
   constructor({ policy, keys = [], witnessPolicy, backend = defaultBackend }: ProofTrust) {
     this.#policy = policy;
     this.#requirements = new CheckpointRequirements(policy, witnessPolicy, backend);
     this.#ring = new Keyring(backend);
     for (const key of policy?.keys ?? []) this.#ring.add(key);
-    this.#given = keys.map((key) => ({
-      key,
-      verification: key.kind === 'note-key' ? key.key.verification : backend.importKey(key.key),
-    }));
+    this.#given = keys.map((key) => {
+      const plain = key.kind === 'note-key' ? key.key.verification : backend.importKey(key.key);
+      const pins = webauthnOf(key);
+      const passkey = pins === undefined ? undefined : importPasskey(pins, plain);
+      return { key, verification: passkey ?? plain, passkey };
+    });
   }
 
   /** Whether the policy demands that every event is signed. */
@@ -218,8 +226,10 @@ export class ProofKeyring {
   #logKeys(origin: string | undefined): { verification: VerificationKey; entry: RingKey | undefined }[] {
     const given = this.#given.filter(
       ({ key }) =>
-        key.kind === 'public-key' ||
-        (key.key.type === 'ed25519' && (origin === undefined || key.key.name === origin)),
+        (key.kind === 'public-key' && key.webauthn === undefined) ||
+        (key.kind === 'note-key' &&
+          key.key.type === 'ed25519' &&
+          (origin === undefined || key.key.name === origin)),
     );
     const pinned = (this.#policy?.keys ?? []).flatMap(({ keyid }) => this.#ring.find(keyid) ?? []);
     return [
@@ -234,11 +244,14 @@ export class ProofKeyring {
       const isCosigner = key.kind === 'note-key' && key.key.type !== 'ed25519';
       return !isCosigner && verification.publicKey.keyid === keyid;
     });
-    if (given !== undefined) return { verification: given.verification, problem: undefined };
+    if (given !== undefined) {
+      const { verification, passkey, key } = given;
+      return { verification, passkey, problem: findRoleProblem(webauthnOf(key), this.#ruleFor(event)) };
+    }
     const entry = this.#ring.find(keyid);
     if (entry === undefined) return undefined;
     const problem = findEntitlementProblem(entry, this.#ruleFor(event), occurredAt);
-    return { verification: entry.verification, problem };
+    return { verification: entry.verification, passkey: entry.passkey, problem };
   }
 
   /** Whether an event without a signature is invalid, by what the policy demands and by the keys that it pins. */
@@ -264,10 +277,21 @@ export class ProofKeyring {
         return role === undefined ? [] : [{ key: key.key, role, source }];
       }
       const { alg } = key.key;
-      if (alg === 'p256' || !isKeyName(origin)) return [];
+      if (alg === 'p256' || key.webauthn !== undefined || !isKeyName(origin)) return [];
       return [{ key: makeNoteKey(origin, key.key, alg, verification), role: 'log', source }];
     });
   }
+}
+
+function webauthnOf(key: ProofKey): Webauthn | undefined {
+  return key.kind === 'public-key' ? key.webauthn : undefined;
+}
+
+/** Nothing is known of a given key's roles, but that a passkey signs approvals alone. */
+function findRoleProblem(webauthn: Webauthn | undefined, rule: SigningRule): EntitlementProblem | undefined {
+  if (admitsKey(webauthn === undefined ? {} : { webauthn }, rule)) return undefined;
+  const expected = 'a key that signs more than approvals';
+  return { code: 'KEY_NOT_FOR_ROLE', expected, actual: `a passkey of ${webauthn?.rp_id}` };
 }
 
 /**

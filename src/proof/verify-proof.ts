@@ -6,6 +6,7 @@
  * record and the signatures of its event. All problems are reported, not only the first.
  */
 
+import { tryDecodeBase64url } from '../base/bytes/encoding.js';
 import { sha256Base64url } from '../base/bytes/sha256.js';
 import { decodeLatin1, decodeUtf8 } from '../base/bytes/text.js';
 import type { JsonObject } from '../base/json/value.js';
@@ -313,6 +314,9 @@ export function judgeEntry(examined: ExaminedEntry, keyring: ProofKeyring): Proo
   return record?.wellFormed === true ? judgeEvent(record, entry, keyring, problems) : [];
 }
 
+/** Base64url of 64 bytes. */
+const MAX_SIGNATURE_LENGTH = 86;
+
 function judgeEvent(
   record: WellFormedLine,
   line: Uint8Array,
@@ -328,7 +332,11 @@ function judgeEvent(
     if (key === undefined) return { keyid, result: 'unverified' };
     if (!isValidSignature(message, sig, key.verification)) {
       const code = 'SIGNATURE_INVALID';
-      problems.push(toProblem({ code, expected: `a signature by ${keyid}`, actual: sig }));
+      const isAssertion = key.passkey === undefined && sig.length > MAX_SIGNATURE_LENGTH;
+      const fault = key.passkey?.explain(message, tryDecodeBase64url(sig) ?? new Uint8Array());
+      const expected = `a signature by ${keyid}`;
+      const actual = isAssertion ? 'an assertion of a passkey, for which a plain key is given' : sig;
+      problems.push(toProblem({ code, expected, actual, ...fault }));
       return { keyid, result: 'invalid', code };
     }
     if (key.problem === undefined) return { keyid, result: 'valid' };

@@ -129,3 +129,34 @@ it('misuse is told', () => {
   expectError(shop.run(['approve', L, request, '--assertion', 'missing.json']), 2, 'FILE_NOT_FOUND');
   expectError(shop.run(['key', 'add', L, 'olga.json', '--role', 'admin']), 1, 'SCHEMA');
 });
+
+it('verify-proof verifies an approval by the registration of its passkey, and by no plain form of that key', () => {
+  const request = ask();
+  const asked = parse<Asked>(expectOk(shop.run(['approve', L, request, ...BY_OLGA])));
+  const { event_id: id } = parse<{ event_id: string }>(
+    expectOk(shop.run(['approve', L, request, '--assertion', sign(asked)])),
+  );
+  expectOk(shop.run(['checkpoint', L]));
+  expectOk(shop.run(['prove', L, id, '--out', 'a.proof']));
+  shop.write('log.pem', expectOk(shop.run(['key', 'show', `${L}.key`, '--form', 'pem'])));
+  shop.write('plain.pem', expectOk(shop.run(['key', 'show', 'olga.json', '--form', 'pem'])));
+  const codes = (proof: string, key: string) => {
+    const { status, stdout } = shop.run([
+      'verify-proof',
+      proof,
+      '--key',
+      'log.pem',
+      '--key',
+      key,
+      '--format',
+      'json',
+    ]);
+    const { event_signatures: signatures, problems } = parse<{
+      event_signatures: { result: string }[];
+      problems: { code: string }[];
+    }>(stdout);
+    return [status, signatures.map(({ result }) => result), problems.map(({ code }) => code)];
+  };
+  expect(codes('a.proof', 'olga.json')).toEqual([0, ['valid'], []]);
+  expect(codes('a.proof', 'plain.pem')).toEqual([1, ['invalid'], ['SIGNATURE_INVALID']]);
+});

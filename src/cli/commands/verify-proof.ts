@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
+import { looksLikePasskey, parsePasskey } from '../../format/key/passkey.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
@@ -52,7 +53,7 @@ export function addVerifyProof(program: Command, run: Run): void {
     .addOption(
       repeatable(
         '--key <key>',
-        'the public key of the ledger, of a witness or of a signer of events: a file in any format, or a vkey',
+        'the public key of the ledger, of a witness or of a signer of events: a file in any format, the registration of a passkey, or a vkey',
       ).conflicts('trust'),
     )
     .option('--trust <file>', 'the trust policy: trusted origins and keys, and what must be signed')
@@ -131,7 +132,7 @@ async function verifyStatementFile(
 /** Without the keys of witnesses, which cosign only checkpoints. */
 function signersOf(keys: readonly ProofKey[]): PublicKey[] {
   return keys.flatMap((each) => {
-    if (each.kind === 'public-key') return [each.key];
+    if (each.kind === 'public-key') return each.webauthn === undefined ? [each.key] : [];
     return each.key.type === 'ed25519' ? [each.key.verification.publicKey] : [];
   });
 }
@@ -170,7 +171,11 @@ async function readTrust(
 async function readKeys(given: readonly string[] = []): Promise<ProofKey[]> {
   const keys: ProofKey[] = [];
   for (const each of given) {
-    keys.push(parseProofKey(VKEY.test(each) ? each : await readSmallFile(each, MAX_KEY_BYTES)));
+    const text = VKEY.test(each) ? each : await readSmallFile(each, MAX_KEY_BYTES);
+    if (looksLikePasskey(text)) {
+      const { publicKey: key, webauthn } = parsePasskey(text);
+      keys.push({ kind: 'public-key', key, webauthn });
+    } else keys.push(parseProofKey(text));
   }
   return keys;
 }

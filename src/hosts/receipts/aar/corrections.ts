@@ -25,6 +25,8 @@ const CANONICALIZATIONS = {
 const TRIGGERS = ['supersede', 'check_failed', 'human_flagged', 'self_correction'] as const;
 const FIXES = ['replace', 'delete', 'rollback', 'noop', 'other'] as const;
 const HASHES = ['sha256', 'sha384', 'sha512', 'blake3'] as const;
+/** Of receipts with the same id, so many are named in a finding. */
+const MAX_RELATED = 3;
 const CORRECTED = ['supersedes', 'digest'] as const;
 
 type Kind = 'action' | 'correction' | 'unknown';
@@ -94,6 +96,12 @@ function checkAmendment(shape: Shape, kind: Kind): void {
 export function checkCorrections(receipts: readonly Receipt[], verification: Verification): void {
   const byId = new Map<string, Receipt[]>();
   for (const receipt of receipts) addTo(byId, receipt.id, receipt);
+  const digests = new Map<string, ReadonlySet<string>>();
+  const digestsOf = (id: string, amended: readonly Receipt[]): ReadonlySet<string> => {
+    const known = digests.get(id) ?? new Set(amended.map(({ value }) => sha256Base64url(jcsBytes(value)!)));
+    digests.set(id, known);
+    return known;
+  };
   for (const receipt of receipts) {
     if (receipt.type !== 'correction') continue;
     const named = textAt(receipt.value, 'supersedes', 'receiptId') ?? '';
@@ -108,10 +116,11 @@ export function checkCorrections(receipts: readonly Receipt[], verification: Ver
       continue;
     }
     const stated = sha256Of(textAt(receipt.value, ...CORRECTED, 'digest') ?? '')?.b64;
-    const own = amended.map(({ value }) => sha256Base64url(jcsBytes(value)!));
-    if (stated === undefined || own.includes(stated)) continue;
-    const related = amended.map((each) => each.at);
-    const details = { expected: own.join(' or '), actual: stated, related };
+    const own = digestsOf(named, amended);
+    if (stated === undefined || own.has(stated)) continue;
+    const related = amended.slice(0, MAX_RELATED).map((each) => each.at);
+    const expected = [...own].slice(0, MAX_RELATED).join(' or ');
+    const details = { expected, actual: stated, related };
     verification.find(receipt, finding('CORRECTED_MISMATCH', at, details));
   }
 }
