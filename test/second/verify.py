@@ -274,7 +274,8 @@ class Verifier(Rules):
         if is_allow: return both + parents if is_grant else either if 'grant_event_id' in part else either[:1]
         if kind == 'revocation' and grant:
             period, owners = grant.withdrawn(), [above.principal for above in grant.chain]
-            may = who in owners and (event['effect'] != 'resume' or who != grant.principal and not (period and period.by_authority))
+            is_kept = period and period.by_authority and not period.is_final
+            may = who in owners and (event['effect'] != 'resume' or who != grant.principal and not is_kept)
             return both + either * may
         return both if needs_authority(event) and kind != 'approval' else either
     def step_key(self, rec, event):
