@@ -46,6 +46,8 @@ const { values } = parseArgs({
 });
 const [seconds, records, rounds] = [values.seconds, values.records, values.rounds].map(Number);
 const folder = mkdtempSync(join(values.folder, 'northroot-postgres-'));
+// Where positions of ledgers in databases are kept.
+process.env['XDG_STATE_HOME'] = folder;
 const pem = formatPrivateKey(generatePrivateKey(), 'pem');
 const signer = createSigner(parsePrivateKey(pem));
 let made = 0;
