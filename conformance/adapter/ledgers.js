@@ -14,7 +14,16 @@ const PKCS8 = {
 export const bytesOf = (text) => Buffer.from(text, 'base64');
 export const base64 = (bytes) => Buffer.from(bytes).toString('base64');
 
-export function signerOf({ alg, seed }) {
+const signers = new Map();
+
+/** Traces have few keys, and ask for them often. */
+export function signerOf(secret) {
+  const name = `${secret.alg} ${secret.seed}`;
+  if (!signers.has(name)) signers.set(name, makeSigner(secret));
+  return signers.get(name);
+}
+
+function makeSigner({ alg, seed }) {
   const der = Buffer.concat([Buffer.from(PKCS8[alg], 'hex'), bytesOf(seed)]);
   const text = der.toString('base64').replace(/.{1,64}/g, '$&\n');
   return createSigner(parsePrivateKey(`-----BEGIN PRIVATE KEY-----\n${text}-----END PRIVATE KEY-----\n`));

@@ -928,7 +928,6 @@ function makeConcurrency() {
   const made = [];
   for (const [limit, n] of [
     [1, 2],
-    [1, 3],
     [2, 3],
   ]) {
     const one = world({ bounds: { concurrency_limit: int(limit) } });
