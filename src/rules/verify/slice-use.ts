@@ -37,7 +37,7 @@ class StartCounts {
 
   private constructor(links: Links) {
     this.#links = links;
-    this.#changed = new Set(links.starts.keys());
+    this.#changed = new Set(Array.from(links.starts, ([id]) => id));
     links.starts.watch((id) => {
       // What came and went since is not kept.
       if (this.#counted.has(id) || links.starts.has(id)) this.#changed.add(id);
