@@ -4,7 +4,7 @@
  */
 
 import { NorthrootError } from '../../src/base/error.js';
-import { LiveLedger } from '../../src/log/agent/live-ledger.js';
+import type { LiveLedger } from '../../src/log/agent/live-ledger.js';
 import { grantSlice } from '../../src/log/fleet/grant-slice.js';
 import { closeSlices, recordSettlement, type SliceSettlement } from '../../src/log/fleet/settle.js';
 import { type GivenSlice, openSlice } from '../../src/log/fleet/slice.js';
@@ -165,7 +165,7 @@ export class SliceWorld {
         found.push(['the child grants the slice', { ...state, child: node, grant: answer.seq }]);
     }
     for (const [index, side] of (['parent', 'child'] as const).entries()) {
-      const left = asks[index] as number;
+      const left = asks[index];
       if (left === 0 || (side === 'child' && grant === undefined)) continue;
       const { node, answer } = await this.#ask(side, state);
       const next = { ...state, asks: asks.with(index, left - 1) as [number, number], [side]: node };
@@ -261,7 +261,7 @@ export class SliceWorld {
     act: (live: LiveLedger, lines: Lines) => Promise<T>,
     appends: number,
   ): Promise<Outcome<T>> {
-    const lines = [...(this.#ledgers[number] as Lines)];
+    const lines = [...this.#ledgers[number]];
     let left = appends;
     const store = new HeldStore(lines, () => {
       left -= 1;
@@ -323,7 +323,7 @@ export class SliceWorld {
   }
 
   async #verify(number: number, parent: number | undefined): Promise<Judged> {
-    const bytesOf = (each: number): Buffer => Buffer.concat(this.#ledgers[each] as Lines);
+    const bytesOf = (each: number): Buffer => Buffer.concat(this.#ledgers[each]);
     const parents = parent === undefined ? [] : [bytesOf(parent)];
     const report = await verifyChunks(bytesOf(number), { threads: 1, now: NOW, parents });
     const [{ meters = [] } = {}] = report.grants;
@@ -339,7 +339,7 @@ function open(lines: Lines, origin: string): Promise<LiveLedger> {
 }
 
 function idAt(lines: Lines, seq: number): string {
-  const { event } = JSON.parse(Buffer.from(lines[seq] as Uint8Array).toString()) as {
+  const { event } = JSON.parse(Buffer.from(lines[seq]).toString()) as {
     event: { event_id: { b64: string } };
   };
   return `sha-256:${event.event_id.b64}`;
