@@ -28,8 +28,10 @@ const SEED = Number(process.env['SEED'] ?? 20_261_127);
 /** So many ledgers are on disk at a time. */
 const BATCH = 200;
 const MANY = 100_000;
-/** Of all its files, so that whoever ports it knows what that takes. */
-const MOST_LINES = 1700;
+/** Of what comes to a verdict, so that whoever ports it knows what that takes. */
+const MOST_LINES = 1500;
+/** What writes the report and what speaks the protocol of conformance. */
+const EDGES = ['report.py', 'adapter.py'];
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 
 const folder = mkdtempSync(join(tmpdir(), 'northroot-second-'));
@@ -69,11 +71,12 @@ describe.skipIf(PYTHON === undefined)('the second verifier', () => {
 
   test('is of the length that its README states', () => {
     const files = readdirSync(HERE).filter((name) => name.endsWith('.py'));
-    const lines = files.flatMap((name) => readFileSync(join(HERE, name), 'utf8').trimEnd().split('\n'));
+    const linesOf = (name: string): string[] => readFileSync(join(HERE, name), 'utf8').trimEnd().split('\n');
+    const lines = files.filter((name) => !EDGES.includes(name)).flatMap(linesOf);
     const [, stated] = /^They .* ([0-9,]+) lines/m.exec(readFileSync(join(HERE, 'README.md'), 'utf8')) ?? [];
     expect(lines.length).toBe(Number(stated.replace(',', '')));
     expect(lines.length).toBeLessThanOrEqual(MOST_LINES);
-    expect(lines.filter((line) => line.length > 140)).toEqual([]);
+    expect(files.flatMap(linesOf).filter((line) => line.length > 140)).toEqual([]);
   });
 
   test('refuses the policies that are to be refused', () => {
