@@ -264,6 +264,32 @@ describe('a correction record', () => {
     expect(read([one, foreign], ALICE.pem).findings).toMatchObject([{ code: 'CORRECTED_NOT_CHECKED' }]);
   });
 
+  it('is by the agent of the record, not before it, and the only one', () => {
+    const one = root();
+    const codesOf = (...records: JsonMembers[]) =>
+      read(records, ALICE.pem).findings.map(({ code, severity }) => `${severity} ${code}`);
+    expect(codesOf(one, correction(one, ALICE, { agent: { id: 'another' } }))).toEqual([
+      'warning CORRECTED_BY_OTHER',
+    ]);
+    expect(codesOf(one, correction(one, ALICE, { timestamp: '2026-09-09T00:00:00Z' }))).toEqual([
+      'warning CORRECTED_BEFORE',
+    ]);
+    const second = correction(one, ALICE, { correctionId: uuid(3) });
+    expect(codesOf(one, correction(one), second)).toEqual(['warning CORRECTED_TWICE']);
+    const supersedes = { receiptId: uuid(2), digest: { alg: 'sha512', digest: 'x'.repeat(86) } };
+    expect(codesOf(correction(one, ALICE, { supersedes }))).toEqual(['error MALFORMED']);
+  });
+
+  it('is not broken by a record that is, or that is another agent’s of the same id', () => {
+    const one = root();
+    const forged = changed(root(), ['timestamp'], '2026-09-10T00:00:05Z');
+    const broken = read([forged, correction(one)], ALICE.pem);
+    expect(broken.findings.map(({ code }) => code)).toEqual(['SIGNATURE_INVALID', 'CORRECTED_NOT_GIVEN']);
+    expect(standingsOf(broken)).toEqual([1, 0, 0, 1]);
+    const others = root(ALICE, { agent: { id: 'another' } });
+    expect(errorsOf(read([others, correction(one)], ALICE.pem))).toEqual([]);
+  });
+
   it('is signed with an empty sig where it names RFC 8785, and without one in the form of receipts', () => {
     const old = acr(ALICE, 1, {});
     const signature = { ...(old['signature'] as JsonMembers), canonicalization: 'JCS-SORTED-UTF8-NOWS' };
