@@ -16,6 +16,7 @@ import {
   signText,
   standingsOf,
 } from './kit.js';
+import { reportImport } from '../../../src/hosts/shared/import-report.js';
 import { planImport } from '../../../src/hosts/shared/import.js';
 import { holdsForBrokenFiles } from '../samples.js';
 import {
@@ -218,6 +219,16 @@ it('names of any length and script fit an event', () => {
   const plan = planImport(aar, [jsonFile(receipts)]);
   expect([plan.unfit, plan.events.length]).toEqual([0, 2]);
   expect(errorsOf(read(aarReceipt(ALICE, 1, { receiptId: 'x'.repeat(5_000) })))).toEqual(['MALFORMED']);
+});
+
+it('a long text or name is not repeated whole in the report', () => {
+  const long = 'x'.repeat(100_000);
+  const action = { type: 'a', target: 'b', status: long };
+  const receipts = [aarReceipt(ALICE, 1, { action }), aarReceipt(ALICE, 2, { [long]: 0.1234567890123456 })];
+  const text = JSON.stringify(receipts).replace(/0\.1234567\d*/, '0.12345678901234567890123');
+  const { findings } = reportImport(planImport(aar, [jsonFile(text)]));
+  expect(findings?.map(({ code }) => code)).toEqual(expect.arrayContaining(['MALFORMED', 'NUMBER_ROUNDED']));
+  expect(JSON.stringify(findings).length).toBeLessThan(10_000);
 });
 
 describe('a correction record', () => {
