@@ -34,11 +34,14 @@ it('patterns of passkeys meet what they overlap', () => {
   expect(gapsOf(team, key('k', ['human:team/ben']))).toEqual([['p', 'human:team/*', 'k']]);
   expect(gapsOf(team, key('k', ['human:team/ops/*']))).toEqual([['p', 'human:team/*', 'k']]);
   expect(gapsOf(team, key('k', ['human:teams']))).toEqual([]);
+  const others = ['human:a', 'human:team', 'human:team.', 'human:team0*', 'zoo:*'];
+  expect(gapsOf(team, key('k', others))).toEqual([]);
+  expect(gapsOf(team, key('k', others), key('l', ['human:team/']))).toEqual([['p', 'human:team/*', 'l']]);
 });
 
-it('thousands of keys are looked at once each', () => {
-  const plain = Array.from({ length: 5_000 }, (_, n) => key(`k${n}`, [`agent:a${n}`]));
-  const people = Array.from({ length: 5_000 }, (_, n) => passkey(`p${n}`, `human:h${n}`));
+it('many keys are looked at once each, whatever their patterns', () => {
+  const plain = Array.from({ length: 10_000 }, (_, n) => key(`k${n}`, [`agent:a${n}`, `agent:b${n}/*`]));
+  const people = Array.from({ length: 10_000 }, (_, n) => passkey(`p${n}`, `human:h${n}`, `org:${n}/*`));
   expect(gapsOf(...plain, ...people)).toEqual([]);
   expect(gapsOf(...plain, ...people, key('one', ['human:h4999']))).toEqual([['p4999', 'human:h4999', 'one']]);
 });

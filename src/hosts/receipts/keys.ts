@@ -9,7 +9,7 @@ import { makePublicKey, parsePublicKey, type PublicKey } from '../../format/key/
 import { stableText } from '../shared/forms/stable.js';
 import type { HostFile } from '../shared/host.js';
 import { jsonIn } from '../shared/reading.js';
-import { listAt, objectAt, textAt } from '../shared/values.js';
+import { listAt, objectAt, textAt, valueAt } from '../shared/values.js';
 
 /** What the aid `keys` is, in a few words. */
 export const KEYS_AID =
@@ -52,11 +52,16 @@ export class KeyRing {
   /** The keys under the first of the names that has any; else those of any issuer. Of what names nobody, all. */
   find(names: readonly string[]): readonly PublicKey[] {
     if (names.length === 0) return [...this.#unnamed, ...[...this.#named.values()].flat()];
+    return this.findNamed(names) ?? this.#unnamed;
+  }
+
+  /** The keys under the first of the names that has any. */
+  findNamed(names: readonly string[]): readonly PublicKey[] | undefined {
     for (const name of names) {
       const keys = this.#named.get(name);
       if (keys !== undefined) return keys;
     }
-    return this.#unnamed;
+    return undefined;
   }
 }
 
@@ -149,16 +154,41 @@ function keysIn(value: SourceValue): [string | undefined, SourceValue][] {
  */
 function methodsOf(document: SourceObject): [string | undefined, SourceValue][] | undefined {
   const methods = listAt(document, 'verificationMethod');
-  const asserting = listAt(document, 'assertionMethod');
+  const asserting = assertionsIn(document);
   if (methods === undefined && (asserting === undefined || textAt(document, 'id') === undefined))
     return undefined;
-  if (asserting === undefined) return usableMethods(document, methods!);
   const did = textAt(document, 'id') ?? '';
-  const full = (id: string): string => (id.startsWith('#') ? `${did}${id}` : id);
-  const referred = new Set(asserting.flatMap((each) => (typeof each === 'string' ? full(each) : [])));
-  const listed = (methods ?? []).filter((each) => referred.has(full(textAt(each, 'id') ?? '')));
-  const embedded = asserting.filter((each) => each instanceof SourceObject);
-  return usableMethods(document, [...listed, ...embedded]);
+  const idOf = (method: SourceValue): string => fullId(textAt(method, 'id') ?? '', did);
+  const embedded = (asserting ?? []).filter((each) => each instanceof SourceObject);
+  const repeated = repeatedIds([...(methods ?? []), ...embedded], idOf);
+  const named = (methods ?? []).filter((each) => !repeated.has(idOf(each)));
+  if (asserting === undefined) return usableMethods(document, named);
+  const referred = new Set(asserting.flatMap((each) => (typeof each === 'string' ? fullId(each, did) : [])));
+  const listed = named.filter((each) => referred.has(idOf(each)));
+  return usableMethods(document, [...listed, ...embedded.filter((each) => !repeated.has(idOf(each)))]);
+}
+
+/** A document that gives two methods one id names neither by it: nothing says which was meant. */
+function repeatedIds(
+  methods: readonly SourceValue[],
+  idOf: (method: SourceValue) => string,
+): ReadonlySet<string> {
+  const texts = new Map<string, string>();
+  const repeated = new Set<string>();
+  for (const method of methods) {
+    const [id, text] = [idOf(method), stableText(method)];
+    if (id !== '' && (texts.get(id) ?? text) !== text) repeated.add(id);
+    texts.set(id, text);
+  }
+  return repeated;
+}
+
+/** A relation to one method may be written without a list. */
+function assertionsIn(document: SourceObject): readonly SourceValue[] | undefined {
+  const stated = valueAt(document, 'assertionMethod');
+  return stated === undefined || stated === null
+    ? undefined
+    : (listAt(document, 'assertionMethod') ?? [stated]);
 }
 
 /** Methods of other kinds are passed over, as in a JWK set; if all are, they are told of. */
@@ -171,16 +201,23 @@ function usableMethods(
   return usable.length === 0 ? entries : usable;
 }
 
-/** A key of a DID document, under its own id and under the document's. */
+/** A key of a DID document, under its own id and under the document's. Under an id of another DID it is no key of that one. */
 function methodOf(document: SourceObject, method: SourceValue): [string | undefined, SourceValue][] {
   const key = objectAt(method, 'publicKeyJwk') ?? textAt(method, 'publicKeyMultibase') ?? method;
   const did = textAt(document, 'id');
   const id = textAt(method, 'id');
   if (did === undefined || id === undefined) return [[id ?? did, key]];
-  return [
-    [id.startsWith('#') ? `${did}${id}` : id, key],
-    [did, key],
-  ];
+  const full = fullId(id, did);
+  return full.startsWith(`${did}#`)
+    ? [
+        [full, key],
+        [did, key],
+      ]
+    : [[did, key]];
+}
+
+function fullId(id: string, did: string): string {
+  return id.startsWith('#') ? `${did}${id}` : id;
 }
 
 function collect(entries: readonly (readonly [string | undefined, SourceValue])[]): KeyRing | string {

@@ -100,12 +100,15 @@ export class Verification {
     active?: PublicKey,
   ): { readonly keys: readonly PublicKey[]; readonly standing: Standing } {
     if (active !== undefined) return { keys: [active], standing: 'vouched' };
-    const given = this.#ring.find(signature.keyNames);
+    const { bound, keyNames } = signature;
+    const own = bound === undefined ? undefined : (this.#ring.findNamed(keyNames) ?? [bound]);
+    const given = own ?? this.#ring.find(keyNames);
     if (given.length > 0) return { keys: given, standing: 'vouched' };
-    if (signature.bound !== undefined) return { keys: [signature.bound], standing: 'vouched' };
     // Where keys are given, only they count: a receipt must not bring its own.
-    const own = this.#ring.isEmpty ? signature.stated : undefined;
-    return own === undefined ? { keys: [], standing: 'unverified' } : { keys: [own], standing: 'stated' };
+    const stated = this.#ring.isEmpty ? signature.stated : undefined;
+    return stated === undefined
+      ? { keys: [], standing: 'unverified' }
+      : { keys: [stated], standing: 'stated' };
   }
 
   /** Whether a signature is valid by a key. A key of another algorithm has signed nothing. */

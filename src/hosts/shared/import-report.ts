@@ -3,6 +3,7 @@
 import { VERSION } from '../../base/version.js';
 import type { ImportFinding, ImportReceipts, ImportReport } from '../../format/schema/generated/types.js';
 import { EXIT_STATUS } from '../../rules/report/exit-status.js';
+import { cutDetail } from '../../rules/verify/line-findings.js';
 import { accountFor, type ItemCounts, NO_ITEMS, verdictOf } from './account.js';
 import { describeHostFinding, rankOf } from './findings.js';
 import type { Checker, Host, HostFinding, HostReading, HostRule, ReceiptCounts } from './host.js';
@@ -119,18 +120,19 @@ function toFinding(finding: HostFinding): ImportFinding {
     severity,
     class: of,
     at: plainPlace(at),
-    ...(about === undefined ? {} : { about }),
-    ...(expected === undefined ? {} : { expected }),
-    ...(actual === undefined ? {} : { actual }),
+    ...(about === undefined ? {} : { about: cutDetail(about) }),
+    ...(expected === undefined ? {} : { expected: cutDetail(expected) }),
+    ...(actual === undefined ? {} : { actual: cutDetail(actual) }),
     ...(related === undefined ? {} : { related: related.map(plainPlace) }),
     message: describeHostFinding(finding),
   };
 }
 
+/** A pointer that is too long is left out: cut off, it would point at something else. */
 function plainPlace({ file, line, pointer }: HostFinding['at']): ImportFinding['at'] {
   return {
     file,
     ...(line === undefined ? {} : { line }),
-    ...(pointer === undefined ? {} : { pointer }),
+    ...(pointer === undefined || cutDetail(pointer) !== pointer ? {} : { pointer }),
   };
 }

@@ -13,7 +13,7 @@ export interface PasskeyGap {
 
 /**
  * The passkeys beside which a plain key with the role `event` or `authority` covers a principal of theirs, each with the first such principal and
- * the first such key; empty where every passkey is the only way to approve in its principals' names. Times of validity are not looked at.
+ * one such key; empty where every passkey is the only way to approve in its principals' names. Times of validity are not looked at.
  *
  * @param keys - The current keys, without revoked ones, as `Ledger.listKeys` gives them.
  */
@@ -27,14 +27,24 @@ export function listPasskeyGaps(keys: readonly Key[]): PasskeyGap[] {
       if (!patterns.has(text)) patterns.set(text, keyid);
     }
   }
+  const sorted = [...prefixes, ...exact].sort(([a], [b]) => (a < b ? -1 : 1));
   const otherOf = (pattern: string): string | undefined => {
     const isPrefix = pattern.endsWith('*');
     const text = isPrefix ? pattern.slice(0, -1) : pattern;
-    for (const [prefix, keyid] of prefixes)
-      if (text.startsWith(prefix) || (isPrefix && prefix.startsWith(text))) return keyid;
+    for (let length = 0; length <= text.length; length++) {
+      const keyid = prefixes.get(text.slice(0, length));
+      if (keyid !== undefined) return keyid;
+    }
     if (!isPrefix) return exact.get(text);
-    for (const [principal, keyid] of exact) if (principal.startsWith(text)) return keyid;
-    return undefined;
+    // Whatever begins with a text follows it at once.
+    let [from, end] = [0, sorted.length];
+    while (from < end) {
+      const middle = (from + end) >> 1;
+      if (sorted[middle]![0] < text) from = middle + 1;
+      else end = middle;
+    }
+    const [principal, keyid] = sorted[from] ?? [];
+    return principal?.startsWith(text) === true ? keyid : undefined;
   };
   return keys.flatMap(({ keyid, principals, webauthn }) => {
     if (webauthn === undefined) return [];

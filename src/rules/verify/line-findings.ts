@@ -262,10 +262,10 @@ export function makeFinding(
       eventId: id,
       context,
       get expected() {
-        return cut(detail.expected ?? '');
+        return cutDetail(detail.expected ?? '');
       },
       get actual() {
-        return cut(detail.actual ?? '');
+        return cutDetail(detail.actual ?? '');
       },
       related: detail.related ?? [],
     };
@@ -280,15 +280,15 @@ export function makeFinding(
     eventId: id,
     context,
   };
-  if (detail.expected !== undefined) finding.expected = cut(detail.expected);
-  if (detail.actual !== undefined) finding.actual = cut(detail.actual);
+  if (detail.expected !== undefined) finding.expected = cutDetail(detail.expected);
+  if (detail.actual !== undefined) finding.actual = cutDetail(detail.actual);
   if (detail.related !== undefined) finding.related = detail.related;
   if (lineDigest !== undefined) finding.lineDigest = lineDigest;
   return finding;
 }
 
-/** The beginning of a long text, not cut within a surrogate pair. */
-function cut(text: string): string {
+/** The beginning of what a finding tells of, not cut within a surrogate pair: at most 1,024 characters. */
+export function cutDetail(text: string): string {
   if (text.length <= MAX_DETAIL_LENGTH) return text;
   return `${text.slice(0, MAX_DETAIL_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

@@ -16,6 +16,7 @@ import {
   signText,
   standingsOf,
 } from './kit.js';
+import { reportImport } from '../../../src/hosts/shared/import-report.js';
 import { planImport } from '../../../src/hosts/shared/import.js';
 import { holdsForBrokenFiles } from '../samples.js';
 import {
@@ -220,6 +221,16 @@ it('names of any length and script fit an event', () => {
   expect(errorsOf(read(aarReceipt(ALICE, 1, { receiptId: 'x'.repeat(5_000) })))).toEqual(['MALFORMED']);
 });
 
+it('a long text or name is not repeated whole in the report', () => {
+  const long = 'x'.repeat(100_000);
+  const action = { type: 'a', target: 'b', status: long };
+  const receipts = [aarReceipt(ALICE, 1, { action }), aarReceipt(ALICE, 2, { [long]: 0.1234567890123456 })];
+  const text = JSON.stringify(receipts).replace(/0\.1234567\d*/, '0.12345678901234567890123');
+  const { findings } = reportImport(planImport(aar, [jsonFile(text)]));
+  expect(findings?.map(({ code }) => code)).toEqual(expect.arrayContaining(['MALFORMED', 'NUMBER_ROUNDED']));
+  expect(JSON.stringify(findings).length).toBeLessThan(10_000);
+});
+
 describe('a correction record', () => {
   const root = (by: Signer = ALICE, members: JsonMembers = {}) => signedAcr(by, acr(by, 1, members));
   const correction = (of: JsonMembers, by: Signer = ALICE, members: JsonMembers = {}) =>
@@ -262,6 +273,32 @@ describe('a correction record', () => {
     const digest = { alg: 'sha512', digest: 'x'.repeat(86) };
     const foreign = correction(one, ALICE, { supersedes: { receiptId: uuid(1), digest } });
     expect(read([one, foreign], ALICE.pem).findings).toMatchObject([{ code: 'CORRECTED_NOT_CHECKED' }]);
+  });
+
+  it('is by the agent of the record, not before it, and the only one', () => {
+    const one = root();
+    const codesOf = (...records: JsonMembers[]) =>
+      read(records, ALICE.pem).findings.map(({ code, severity }) => `${severity} ${code}`);
+    expect(codesOf(one, correction(one, ALICE, { agent: { id: 'another' } }))).toEqual([
+      'warning CORRECTED_BY_OTHER',
+    ]);
+    expect(codesOf(one, correction(one, ALICE, { timestamp: '2026-09-09T00:00:00Z' }))).toEqual([
+      'warning CORRECTED_BEFORE',
+    ]);
+    const second = correction(one, ALICE, { correctionId: uuid(3) });
+    expect(codesOf(one, correction(one), second)).toEqual(['warning CORRECTED_TWICE']);
+    const supersedes = { receiptId: uuid(2), digest: { alg: 'sha512', digest: 'x'.repeat(86) } };
+    expect(codesOf(correction(one, ALICE, { supersedes }))).toEqual(['error MALFORMED']);
+  });
+
+  it('is not broken by a record that is, or that is another agent’s of the same id', () => {
+    const one = root();
+    const forged = changed(root(), ['timestamp'], '2026-09-10T00:00:05Z');
+    const broken = read([forged, correction(one)], ALICE.pem);
+    expect(broken.findings.map(({ code }) => code)).toEqual(['SIGNATURE_INVALID', 'CORRECTED_NOT_GIVEN']);
+    expect(standingsOf(broken)).toEqual([1, 0, 0, 1]);
+    const others = root(ALICE, { agent: { id: 'another' } });
+    expect(errorsOf(read([others, correction(one)], ALICE.pem))).toEqual([]);
   });
 
   it('is signed with an empty sig where it names RFC 8785, and without one in the form of receipts', () => {

@@ -376,12 +376,46 @@ it('reads receipts that DefenseClaw signed before it added the key, and holds th
   expect(codesOf(claw(MALLORY.bytes.toString('hex')), ALICE.pem)).toEqual(['EMBEDDED_KEY_DIFFERS']);
   expect(codesOf(claw(own, { decision: 'allow' }), ALICE.pem)).toEqual(['SIGNATURE_INVALID']);
   expect(codesOf(claw(own), MALLORY.pem)).toEqual(['SIGNATURE_INVALID']);
+  // No signature covers the member: nothing but the one spelling of the key may be in it.
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: ALICE.bytes.toString('base64url') };
+  for (const other of [own.toUpperCase(), `${own} `, ALICE.pem, JSON.stringify(jwk), jwk, [own], 7, null]) {
+    const carried = { ...claw(own), public_key: other };
+    expect(codesOf(carried, ALICE.pem)).toEqual(['SIGNATURE_INVALID']);
+  }
   // The key alone proves nothing, as ever.
   expect(standingsOf(readReceipts(acta, claw(own)))).toEqual([0, 0, 1, 0]);
   // Other flat receipts are signed with the key in them.
   const rest = changed(body, ['previous_receipt_hash']);
   const other = { ...rest, signature: hex(jcs(rest), ALICE), public_key: own };
   expect(codesOf(other, ALICE.pem)).toEqual(['SIGNATURE_INVALID']);
+});
+
+it('leaves the place in a chain to the receipt that stands best, and says whose it follows', () => {
+  const keys = JSON.stringify({ gateway: ALICE.pem, other: BOB.pem });
+  const first = flat({ issuer: 'gateway', receipt_id: 'r-1' });
+  const next = { issuer: 'gateway', receipt_id: 'r-2', parent_receipt_hash: linkTo(first) };
+  const forged = { ...flat({ ...next, receipt_id: 'r-3' }), decision: 'allow' };
+  const others = flat({ ...next, receipt_id: 'r-4', issuer: 'other' }, BOB);
+  const unknown = flat({ ...next, receipt_id: 'r-5', issuer: 'nobody' }, MALLORY);
+  for (const [receipt, codes] of [
+    [forged, ['SIGNATURE_INVALID', 'CHAIN_FORK']],
+    [others, ['LINK_TO_OTHER_ISSUER', 'CHAIN_FORK']],
+    [unknown, ['KEY_UNKNOWN', 'LINK_TO_OTHER_ISSUER', 'CHAIN_FORK']],
+  ] as const)
+    for (const order of [
+      [first, receipt, flat(next)],
+      [first, flat(next), receipt],
+    ]) {
+      expect(codesOf(order, keys)).toEqual(codes);
+      expect(standingsOf(readReceipts(acta, order, { keys }))).toEqual([2, 0, 0, 1]);
+    }
+  expect(codesOf([first, others], keys)).toEqual(['LINK_TO_OTHER_ISSUER']);
+});
+
+it('takes no key of somebody else for an issuer whose own key was given, whatever id it is named by', () => {
+  const keys = JSON.stringify({ gateway: ALICE.pem, [KID]: BOB.pem });
+  expect(codesOf(flat({ issuer: 'gateway', kid: KID }, BOB), keys)).toEqual(['SIGNATURE_INVALID']);
+  expect(codesOf(flat({ issuer: 'gateway', kid: KID }), keys)).toEqual([]);
 });
 
 it('leaves undecided what is of no known shape, whatever its link is', () => {

@@ -553,6 +553,14 @@ describe('a key that an issuer names otherwise than by did:key', () => {
     expect(standingsOf(readReceipts(agentReceipts, own))).toEqual([1, 0, 0, 0]);
     const forged = receipt(MALLORY, { issuer, method: `${issuer}#0` });
     expect(errorsOf(readReceipts(agentReceipts, forged))).toEqual(['SIGNATURE_INVALID']);
+    // Nor by a key that was given for everybody; one that was given for this name is another matter.
+    const given = (keys: string, by: Signer) =>
+      standingsOf(readReceipts(agentReceipts, receipt(by, { issuer, method: `${issuer}#0` }), { keys }));
+    expect([given(MALLORY.pem, ALICE), given(MALLORY.pem, MALLORY)]).toEqual([
+      [1, 0, 0, 0],
+      [0, 0, 0, 1],
+    ]);
+    expect(given(JSON.stringify({ [issuer]: MALLORY.pem }), MALLORY)).toEqual([1, 0, 0, 0]);
     const broken = receipt(ALICE, { issuer: 'did:jwk:AAAA', method: 'did:jwk:AAAA#0' });
     expect(errorsOf(readReceipts(agentReceipts, broken))).toEqual(['KEY_UNKNOWN']);
   });
@@ -584,6 +592,16 @@ describe('a key that an issuer names otherwise than by did:key', () => {
     const login = { issuer, method: `${issuer}#login` };
     expect(read(BOB, document, login)).toEqual([[0, 0, 0, 1], ['SIGNATURE_INVALID']]);
     expect(read(ALICE, { ...document, id: 'did:web:other.example' })[0]).toEqual([0, 0, 1, 0]);
+    // A document speaks of its own DID alone, of each key by one id, and a relation may be without its list.
+    const foreign = { id: 'did:web:other.example', verificationMethod: [method(`${issuer}#sign`, MALLORY)] };
+    expect(read(MALLORY, foreign)).toEqual([[0, 0, 1, 0], ['KEY_UNKNOWN']]);
+    const twice = [method('#sign', ALICE), method(`${issuer}#sign`, MALLORY), method('#login', BOB)];
+    for (const by of [ALICE, MALLORY])
+      expect(read(by, { id: issuer, verificationMethod: twice })[0]).toEqual([0, 0, 0, 1]);
+    const embedded = { ...document, assertionMethod: ['#sign', method('#sign', MALLORY)] };
+    expect(read(MALLORY, embedded)[0]).toEqual([0, 0, 1, 0]);
+    expect(read(BOB, { ...document, assertionMethod: '#sign' }, login)[1]).toEqual(['SIGNATURE_INVALID']);
+    expect(read(ALICE, { ...document, assertionMethod: '#sign' })).toEqual(verified);
   });
 });
 

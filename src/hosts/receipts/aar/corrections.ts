@@ -6,6 +6,7 @@
 import { sha256Base64url } from '../../../base/bytes/sha256.js';
 import type { SourceValue } from '../../../base/json/source-json.js';
 import type { JsonObject } from '../../../base/json/value.js';
+import { compareTimestamps } from '../../../base/value/timestamp.js';
 import { jcsBytes } from '../../shared/forms/jcs.js';
 import { hashText } from '../../shared/forms/stable.js';
 import type { SourceItem } from '../../shared/host.js';
@@ -85,43 +86,77 @@ function checkAmendment(shape: Shape, kind: Kind): void {
   // An action was not corrected yet, and has no reason.
   if (kind === 'correction' || shape.value('reason') !== '') shape.text(['reason']);
   if (kind === 'action') return;
-  shape.text(['supersedes', 'receiptId']);
+  const named = shape.text(['supersedes', 'receiptId']);
+  if (named !== undefined && named === shape.value('correctionId'))
+    shape.malformed(['supersedes', 'receiptId'], 'another record');
   const alg = shape.oneOf([...CORRECTED, 'alg'], HASHES);
   const digest = shape.text([...CORRECTED, 'digest']);
   if (alg === 'sha256' && digest !== undefined && sha256Of(digest) === undefined)
     shape.malformed([...CORRECTED, 'digest'], 'a SHA-256 in base64url');
 }
 
+/** Records that corrections name by one id. Those that are broken are none: whoever adds one must not break what corrects another. */
+interface Amended {
+  /** By the digest of the whole record. */
+  readonly byDigest: Map<string, Receipt>;
+  /** By the agent: the digests of its records. */
+  readonly byAgent: Map<string, { readonly digest: string; readonly at: Receipt['at'] }[]>;
+}
+
 /** Holds each correction to the record that it names, wherever in the files it is. */
 export function checkCorrections(receipts: readonly Receipt[], verification: Verification): void {
-  const byId = new Map<string, Receipt[]>();
-  for (const receipt of receipts) addTo(byId, receipt.id, receipt);
-  const digests = new Map<string, ReadonlySet<string>>();
-  const digestsOf = (id: string, amended: readonly Receipt[]): ReadonlySet<string> => {
-    const known = digests.get(id) ?? new Set(amended.map(({ value }) => sha256Base64url(jcsBytes(value)!)));
-    digests.set(id, known);
-    return known;
-  };
-  for (const receipt of receipts) {
-    if (receipt.type !== 'correction') continue;
-    const named = textAt(receipt.value, 'supersedes', 'receiptId') ?? '';
-    const amended = byId.get(named);
+  const corrections = receipts.filter(({ type }) => type === 'correction');
+  const records = new Map<string, Amended>();
+  for (const { value } of corrections)
+    records.set(namedBy(value), { byDigest: new Map(), byAgent: new Map() });
+  for (const record of receipts) {
+    const amended = records.get(record.id);
+    if (amended === undefined || verification.of(record).standing === 'broken') continue;
+    const digest = sha256Base64url(jcsBytes(record.value)!);
+    amended.byDigest.set(digest, record);
+    addTo(amended.byAgent, record.issuer, { digest, at: record.at });
+  }
+  const corrected = new Map<Receipt, Receipt>();
+  for (const receipt of corrections) {
+    const { byDigest, byAgent } = records.get(namedBy(receipt.value))!;
     const at = { ...receipt.at, pointer: `${receipt.at.pointer ?? ''}/${CORRECTED.join('/')}` };
-    if (amended === undefined) {
-      verification.find(receipt, finding('CORRECTED_NOT_GIVEN', at));
-      continue;
-    }
-    if (valueAt(receipt.value, ...CORRECTED, 'alg') !== 'sha256') {
-      verification.find(receipt, finding('CORRECTED_NOT_CHECKED', at));
-      continue;
-    }
+    const own = byAgent.get(receipt.issuer);
+    const isSha256 = valueAt(receipt.value, ...CORRECTED, 'alg') === 'sha256';
     const stated = sha256Of(textAt(receipt.value, ...CORRECTED, 'digest') ?? '')?.b64;
-    const own = digestsOf(named, amended);
-    if (stated === undefined || own.has(stated)) continue;
-    const related = amended.slice(0, MAX_RELATED).map((each) => each.at);
-    const expected = [...own].slice(0, MAX_RELATED).join(' or ');
-    const details = { expected, actual: stated, related };
-    verification.find(receipt, finding('CORRECTED_MISMATCH', at, details));
+    const record = isSha256 ? byDigest.get(stated ?? '') : undefined;
+    if (record !== undefined) {
+      checkOrder(receipt, record, verification);
+      const before = corrected.get(record);
+      const related = [record.at, ...(before === undefined ? [] : [before.at])];
+      if (before !== undefined) verification.find(receipt, finding('CORRECTED_TWICE', at, { related }));
+      else if (verification.of(receipt).standing !== 'broken') corrected.set(record, receipt);
+    } else if (own === undefined) verification.find(receipt, finding('CORRECTED_NOT_GIVEN', at));
+    else if (!isSha256) verification.find(receipt, finding('CORRECTED_NOT_CHECKED', at));
+    else {
+      const some = own.slice(0, MAX_RELATED);
+      const expected = some.map(({ digest }) => digest).join(' or ');
+      const related = some.map((each) => each.at);
+      verification.find(receipt, finding('CORRECTED_MISMATCH', at, { expected, actual: stated, related }));
+    }
+  }
+}
+
+function namedBy(correction: SourceValue): string {
+  return textAt(correction, 'supersedes', 'receiptId') ?? '';
+}
+
+/** A correction is by whoever wrote the record, and not before it. */
+function checkOrder(correction: Receipt, record: Receipt, verification: Verification): void {
+  const related = [record.at];
+  if (record.issuer !== correction.issuer) {
+    const at = { ...correction.at, pointer: `${correction.at.pointer ?? ''}/agent/id` };
+    const [expected, actual] = [record.issuer, correction.issuer];
+    verification.find(correction, finding('CORRECTED_BY_OTHER', at, { expected, actual, related }));
+  }
+  if (compareTimestamps(correction.occurredAt!, record.occurredAt!) < 0) {
+    const at = { ...correction.at, pointer: `${correction.at.pointer ?? ''}/timestamp` };
+    const [expected, actual] = [`not before ${record.occurredAt!}`, correction.occurredAt!];
+    verification.find(correction, finding('CORRECTED_BEFORE', at, { expected, actual, related }));
   }
 }
 

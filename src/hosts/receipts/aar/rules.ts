@@ -24,5 +24,8 @@ export const finding = findingsOf({
     'the record that is corrected',
     'none in these files; its digest was not checked',
   ],
+  CORRECTED_BY_OTHER: ['AAR-5', 'warning'],
+  CORRECTED_BEFORE: ['AAR-5', 'warning'],
+  CORRECTED_TWICE: ['AAR-5', 'warning', 'one correction of a record', 'a further one'],
   CORRECTED_NOT_CHECKED: ['AAR-5', 'warning', 'a digest of SHA-256', 'one of another algorithm'],
 });

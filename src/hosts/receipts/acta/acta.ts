@@ -117,7 +117,8 @@ function signatureOf(
   receipt: SourceObject,
   { body, kid, alg, message, alternatives, signature, shape }: ActaReceipt,
 ): ReceiptSignature {
-  const names = [kid, textAt(receipt, 'issuer'), textAt(body, 'issuer_id')];
+  // The issuer first: of an issuer whose own key was given, a key's id must not name the key of somebody else.
+  const names = [textAt(receipt, 'issuer'), textAt(body, 'issuer_id'), kid];
   return {
     alg,
     message,

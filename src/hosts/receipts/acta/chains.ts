@@ -6,7 +6,7 @@ import type { HostPlace } from '../../shared/host.js';
 import type { Receipt } from '../receipt.js';
 import type { Verification } from '../verification.js';
 import { finding as common } from '../rules.js';
-import { textAt, valueAt } from '../../shared/values.js';
+import { addTo, textAt, valueAt } from '../../shared/values.js';
 import { type ActaFault, type ActaReceipt, linksTo } from './check.js';
 import { finding } from './rules.js';
 
@@ -46,7 +46,7 @@ export function checkLinks(receipts: readonly ActaIssued[], verification: Verifi
   }
   const inFile = new Map<string, number>();
   for (const { at } of receipts) inFile.set(at.file, (inFile.get(at.file) ?? 0) + 1);
-  const followed = new Map<number, ActaIssued>();
+  const followers = new Map<number, ActaIssued[]>();
   const begun = new Set<string>();
   const linked: number[] = [];
   const beginnings: Beginning[] = [];
@@ -89,19 +89,38 @@ export function checkLinks(receipts: readonly ActaIssued[], verification: Verifi
     const related = [before.at];
     if (found >= index && before.at.file === at.file)
       verification.find(receipt, finding('CHAIN_ORDER', place, { related }));
-    const other = followed.get(found);
-    if (other === undefined) followed.set(found, receipt);
-    else {
-      const [expected, actual] = ['one receipt after each', 'a second one'];
-      verification.find(
-        receipt,
-        common('CHAIN_FORK', place, { expected, actual, related: [before.at, other.at] }),
-      );
+    if (before.issuer !== receipt.issuer) {
+      const [expected, actual] = [`a receipt of ${receipt.issuer}`, `one of ${before.issuer}`];
+      verification.find(receipt, finding('LINK_TO_OTHER_ISSUER', place, { expected, actual, related }));
     }
+    addTo(followers, found, receipt);
   }
-  const ends = linked.filter((index) => !followed.has(index));
+  for (const [found, all] of followers) checkFork(receipts[found]!, all, verification);
+  const ends = linked.filter((index) => !followers.has(index));
   checkBeginnings(receipts, beginnings, ends, verification);
   for (const index of ends) verification.find(receipts[index]!, common('CHAIN_OPEN', receipts[index]!.at));
+}
+
+/**
+ * A receipt has one successor: of several the first that stands best, and best of the same issuer. Whoever forges one, or signs it himself,
+ * must not break the one that is genuine.
+ */
+function checkFork(before: ActaIssued, followers: readonly ActaIssued[], verification: Verification): void {
+  const weigh = (receipt: ActaIssued): number => {
+    const { standing } = verification.of(receipt);
+    const weight = standing === 'vouched' ? 2 : standing === 'broken' ? 0 : 1;
+    return 2 * weight + Number(receipt.issuer === before.issuer);
+  };
+  const [first, ...others] = followers;
+  const next = others.reduce((best, each) => (weigh(each) > weigh(best) ? each : best), first!);
+  for (const receipt of followers) {
+    if (receipt === next) continue;
+    const { pointer } = linkOf(receipt)!;
+    const place = { ...receipt.at, pointer: `${receipt.at.pointer ?? ''}${pointer}` };
+    const [expected, actual] = ['one receipt after each', 'a second one'];
+    const related = [before.at, next.at];
+    verification.find(receipt, common('CHAIN_FORK', place, { expected, actual, related }));
+  }
 }
 
 /**

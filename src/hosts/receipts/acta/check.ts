@@ -111,11 +111,12 @@ function readFlat(receipt: SourceObject, sig: string): ActaReceipt | ActaFault {
 }
 
 /**
- * The profile of DefenseClaw signs before it adds `public_key`. Nothing rests on that member: it is held to the key that the signature is
- * by, as in every receipt.
+ * The profile of DefenseClaw signs before it adds `public_key`. No signature covers that member, so it may be nothing but the one spelling of
+ * an Ed25519 key, which is held to the key that the signature is by: any other text would be a stranger's, in a receipt that is verified.
  */
 function isDefenseClaw(receipt: SourceObject): boolean {
-  return receipt.has('public_key') && receipt.has('previous_receipt_hash') && !receipt.has('payload');
+  const isKey = /^[0-9a-f]{64}$/.test(textAt(receipt, 'public_key') ?? '');
+  return isKey && receipt.has('previous_receipt_hash') && !receipt.has('payload');
 }
 
 function prove(

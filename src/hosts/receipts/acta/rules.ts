@@ -50,5 +50,6 @@ export const finding = findingsOf({
     'the digest of the whole receipt',
     'that of its payload, as before revision 03',
   ],
+  LINK_TO_OTHER_ISSUER: ['ACTA-6', 'warning'],
   CHAIN_ORDER: ['ACTA-6', 'invalid', 'a receipt before it', 'one after it'],
 });
