@@ -1,5 +1,6 @@
 /** A ledger in a real PostgreSQL, held to what every store must do; and what only a database can come to. */
 
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { FileWitness } from '../../src/log/postgres/file-witness.js';
@@ -210,6 +211,21 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
     await expect.poll(() => codeOf(store.nextPlace(1)).catch(() => 'none')).toBe('STORE_UNREACHABLE');
     await lock.release();
     await inTurn(store, () => readFrom(store));
+  });
+
+  test('a witness in a file that a link leads to stays there, for those who come by another way', async () => {
+    const folder = temporaryFolder();
+    const [path, link] = [join(folder, 'witness'), join(folder, 'link')];
+    const [a, b] = TIPS.map((tip, n) => ({ size: n + 1, tip }));
+    const [witness, other] = [new FileWitness(link), new FileWitness(path)];
+    onTestFinished(async () => void (await Promise.all([witness.close(), other.close()])));
+    expect(await other.advance(undefined, a)).toBe(true);
+    // Long enough to be replaced.
+    writeFileSync(path, readFileSync(path, 'utf8').repeat(20_000));
+    symlinkSync(path, link);
+    expect(await witness.advance(a, b)).toBe(true);
+    expect(await other.read()).toEqual(b);
+    expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(2);
   });
 
   const witnesses: [string, () => Promise<PositionWitness>][] = [
