@@ -95,6 +95,15 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
     expect(await codeOf(PostgresStore.open(url))).toBe('STORE_URL_INVALID');
   });
 
+  test.each(['u:1/hush', 'u:p@1/hush', 'u:1?hush', 'u:p@1?hush'])(
+    'is not asked for where %s is no password as it stands, which is not shown',
+    async (login) => {
+      const refused = PostgresStore.open(`postgres://${login}@127.0.0.1:1/d#a`);
+      await expect(refused).rejects.toMatchObject({ code: 'STORE_URL_INVALID' });
+      await expect(refused).rejects.toHaveProperty('message', expect.not.stringContaining('hush'));
+    },
+  );
+
   test('its name, and what it refuses with, have no password', async () => {
     const url = server
       .url('secret')
