@@ -28,6 +28,12 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (tex
   };
 }
 
+/** A place: a path or a URL. */
+export function somewhere(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('Expected a path.');
+}
+
 /** Seconds, with decimals. */
 export function seconds(text: string): number {
   if (/^\d{1,6}(?:\.\d{1,3})?$/.test(text)) return Number(text);

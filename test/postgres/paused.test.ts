@@ -8,7 +8,7 @@ import { PostgresStore } from '../../src/log/postgres/postgres-store.js';
 import { LOCK_SPACE } from '../../src/log/postgres/schema.js';
 import { type Running, Workshop } from '../cli/runner.js';
 import { append, inTurn, lineOf, readFrom } from '../store/conformance.js';
-import { hasNoPostgres, PostgresServer } from './server.js';
+import { CuttingProxy, hasNoPostgres, PostgresServer } from './server.js';
 
 const HOLDER = fileURLToPath(new URL('children/holder.js', import.meta.url));
 const START = {
@@ -79,6 +79,26 @@ describe.skipIf(hasNoPostgres)('the lock of a ledger in PostgreSQL', () => {
     holder.kill('SIGTERM');
     expect(await holder.end()).toMatchObject({ status: 0, stdout: 'holds\nappended\n' });
     await (await other.acquire({ timeoutMs: 20_000 })).release();
+  });
+
+  test('of one that sends a long group over a slow way is waited for', async () => {
+    const name = 'slow-way';
+    const proxy = await CuttingProxy.start(server.port);
+    onTestFinished(() => proxy.stop());
+    const store = await open(server.url(name, { port: proxy.port }));
+    const other = await open(server.url(name));
+    const end = await append(store, await append(store, START, ['one']), ['two']);
+    const lock = await store.acquire({ timeoutMs: 5_000 });
+    const holder = (): Promise<unknown> =>
+      server.query(`select pid from pg_locks where locktype = 'advisory' and granted`);
+    const before = await holder();
+    const { position } = await readFrom(store, end);
+    proxy.stallAfter(128 * 1024, 4_500);
+    const waiting = other.acquire({ timeoutMs: 20_000 });
+    await store.appendIf(position, [lineOf('x'.repeat(4 * 1024 * 1024))]);
+    expect(await holder()).toEqual(before);
+    await lock.release();
+    await (await waiting).release();
   });
 
   test('that an administrator holds by hand is waited for', async () => {

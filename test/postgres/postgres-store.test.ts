@@ -1,5 +1,6 @@
 /** A ledger in a real PostgreSQL, held to what every store must do; and what only a database can come to. */
 
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { FileWitness } from '../../src/log/postgres/file-witness.js';
@@ -93,6 +94,15 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
   ])('is not asked for %s', async (url) => {
     expect(await codeOf(PostgresStore.open(url))).toBe('STORE_URL_INVALID');
   });
+
+  test.each(['u:1/hush', 'u:p@1/hush', 'u:1?hush', 'u:p@1?hush'])(
+    'is not asked for where %s is no password as it stands, which is not shown',
+    async (login) => {
+      const refused = PostgresStore.open(`postgres://${login}@127.0.0.1:1/d#a`);
+      await expect(refused).rejects.toMatchObject({ code: 'STORE_URL_INVALID' });
+      await expect(refused).rejects.toHaveProperty('message', expect.not.stringContaining('hush'));
+    },
+  );
 
   test('its name, and what it refuses with, have no password', async () => {
     const url = server
@@ -210,6 +220,21 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
     await expect.poll(() => codeOf(store.nextPlace(1)).catch(() => 'none')).toBe('STORE_UNREACHABLE');
     await lock.release();
     await inTurn(store, () => readFrom(store));
+  });
+
+  test('a witness in a file that a link leads to stays there, for those who come by another way', async () => {
+    const folder = temporaryFolder();
+    const [path, link] = [join(folder, 'witness'), join(folder, 'link')];
+    const [a, b] = TIPS.map((tip, n) => ({ size: n + 1, tip }));
+    const [witness, other] = [new FileWitness(link), new FileWitness(path)];
+    onTestFinished(async () => void (await Promise.all([witness.close(), other.close()])));
+    expect(await other.advance(undefined, a)).toBe(true);
+    // Long enough to be replaced.
+    writeFileSync(path, readFileSync(path, 'utf8').repeat(20_000));
+    symlinkSync(path, link);
+    expect(await witness.advance(a, b)).toBe(true);
+    expect(await other.read()).toEqual(b);
+    expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(2);
   });
 
   const witnesses: [string, () => Promise<PositionWitness>][] = [

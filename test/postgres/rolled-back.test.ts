@@ -132,6 +132,25 @@ describe.skipIf(hasNoPostgres)('a database that was put back', () => {
   });
 });
 
+describe.skipIf(hasNoPostgres)('a witness that cannot be written', () => {
+  test('is refused before anything is recorded', async () => {
+    const server = await PostgresServer.start();
+    onTestFinished(() => server.stop());
+    const key = shop.path('unwritable.key');
+    const run = (args: readonly string[]): Run =>
+      shop.run(args, { env: { XDG_STATE_HOME: shop.path('unwritable') } });
+    expectOk(run(['keygen', '--out', key]));
+    const ledger = server.url('unwritable');
+    const init = ['init', ledger, '--key', key, '--position-witness'];
+    expectError(run([...init, shop.path('nowhere/')]), 2, 'FILE_NOT_FOUND');
+    expectError(run([...init, '/dev/null']), 2, 'POSITION_MALFORMED');
+    expectError(run([...init, '']), 2, 'USAGE');
+    expectError(run(['init', ledger, '--key', key, '--position', '']), 2, 'USAGE');
+    expectError(run(['verify', ledger]), 2, 'FILE_NOT_FOUND');
+    expect(shop.files('.')).not.toContain('nowhere');
+  });
+});
+
 describe.skipIf(hasNoPostgres)('a server whose standby no commit waits for', () => {
   test('is written to with a witness alone, which the refusal names', async () => {
     const primary = await PostgresServer.start();

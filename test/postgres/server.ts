@@ -374,6 +374,7 @@ export class CuttingProxy {
   target: number;
   /** Asked for what a client sends: cuts its connection, if it says how. */
   decide: (sent: Buffer) => Cut | undefined = () => undefined;
+  #stall: { bytes: number; readonly ms: number } | undefined;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -397,9 +398,23 @@ export class CuttingProxy {
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  /** Once clients have sent so many bytes more, what follows comes so much later. */
+  stallAfter(bytes: number, ms: number): void {
+    this.#stall = { bytes, ms };
+  }
+
   async stop(): Promise<void> {
     this.cutAll();
     await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #stallIfDue(client: Socket, bytes: number): void {
+    if (this.#stall === undefined) return;
+    this.#stall.bytes -= bytes;
+    if (this.#stall.bytes > 0) return;
+    client.pause();
+    setTimeout(() => client.resume(), this.#stall.ms);
+    this.#stall = undefined;
   }
 
   #serve(client: Socket): void {
@@ -418,6 +433,7 @@ export class CuttingProxy {
       const cut = isMute ? undefined : this.decide(bytes);
       if (cut === undefined) {
         server.write(bytes);
+        this.#stallIfDue(client, bytes.length);
         return;
       }
       this.cuts += 1;

@@ -28,7 +28,7 @@ import { isEmptyLedger } from '../../log/writer/genesis.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { readSigner } from '../input.js';
-import { repeatable, seconds } from '../options.js';
+import { repeatable, seconds, somewhere } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { type IndexChoice, INDEX, NO_INDEX } from '../view.js';
 import { describeNotice } from './notices.js';
@@ -69,6 +69,7 @@ export function durabilityOption(): Option {
 export const POSITION_WITNESS = [
   '--position-witness <path>',
   'for a ledger in a database: where all its writers keep what was acknowledged, outside of it: a file, a folder (ending in /) with a file for each ledger, or postgres://USER@HOST/DATABASE#NAME elsewhere',
+  somewhere,
 ] as const;
 
 /** What a command asks of the place that it writes to. */
@@ -86,6 +87,7 @@ export function withPlace(command: Command): Command {
     .option(
       '--position <file>',
       'where to keep the last acknowledged position, to detect a rollback: a file, or a folder of such files (default: the folder of a named key, else LEDGER.position)',
+      somewhere,
     )
     .option('--no-position', 'keep no position: a rollback of the ledger is not detected')
     .option(...POSITION_WITNESS)

@@ -4,6 +4,11 @@ import { LOCK_SPACE } from './schema.js';
 import { type Head, tipOf } from './head.js';
 import type { Answer, Session } from './session.js';
 
+/**
+ * A longer group is parsed anew: its server then sees a statement begun, not a silent holder of the lock, while the lines are on their way.
+ */
+const MAX_PREPARED_BYTES = 64 * 1024;
+
 /** Lines to be appended, each with its `\n`, and where the ledger ends after them. */
 export interface Group {
   readonly lines: readonly Uint8Array[];
@@ -57,8 +62,9 @@ export function sendGroup(session: Session, ledger: string, group: Group): Promi
     ends.push(at);
   }
   const values = [Buffer.concat(lines, at), starts, ends, size, tip, endOffset, ledger, session.pid];
-  if (expected.size === 0) return session.ask(FIRST, values, 'northroot-first');
-  return session.ask(NEXT, [...values, expected.size, expected.tip, expected.endOffset], 'northroot-next');
+  const name = at > MAX_PREPARED_BYTES ? undefined : 'northroot-next';
+  if (expected.size === 0) return session.ask(FIRST, values);
+  return session.ask(NEXT, [...values, expected.size, expected.tip, expected.endOffset], name);
 }
 
 /**

@@ -6,7 +6,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
-import { type FileSystem, nodeFileSystem, type OpenFile, placeFile } from '../fs/file-system.js';
+import { type FileSystem, followLinks, nodeFileSystem, type OpenFile, placeFile } from '../fs/file-system.js';
 import type { StoredEnd } from '../store/ledger-store.js';
 import { isSameEnd } from './head.js';
 import type { PositionWitness } from './witness.js';
@@ -50,10 +50,9 @@ export class FileWitness implements PositionWitness {
     return turn;
   }
 
+  /** Makes a missing file: where it cannot be made, nothing is to be recorded first. */
   async #read(): Promise<StoredEnd | undefined> {
-    return this.#file === undefined && (await this.#fileSystem.kindOf(this.path)) === 'missing'
-      ? undefined
-      : this.#last(await this.#open());
+    return this.#last(await this.#open());
   }
 
   async #advance(from: StoredEnd | undefined, to: StoredEnd): Promise<boolean> {
@@ -65,8 +64,10 @@ export class FileWitness implements PositionWitness {
       const size = await file.size();
       const text = `${JSON.stringify({ size: to.size, tip: toDigestText(to.tip) })}\n`;
       if (size > MAX_BYTES) {
-        await placeFile(this.path, Buffer.from(text), { fileSystem: this.#fileSystem });
-        await this.#fileSystem.syncFolderOf(this.path);
+        // Other writers may not come by the link.
+        const path = await followLinks(this.path);
+        await placeFile(path, Buffer.from(text), { fileSystem: this.#fileSystem });
+        await this.#fileSystem.syncFolderOf(path);
         return true;
       }
       // A torn line stays alone.
@@ -90,6 +91,8 @@ export class FileWitness implements PositionWitness {
     const file = this.#file;
     if (file !== undefined && (await file.isInPlace())) return file;
     await this.#close();
+    if (!['file', 'missing'].includes(await this.#fileSystem.kindOf(this.path)))
+      throw malformed(this.path, 'no file');
     return (this.#file = await this.#fileSystem.open(this.path, 'create'));
   }
 
@@ -123,14 +126,14 @@ export class FileWitness implements PositionWitness {
       const end = parseEnd(text);
       if (end !== undefined) return end;
     }
-    throw new NorthrootError(
-      'POSITION_MALFORMED',
-      `${printable(this.path)} is not the position of a ledger`,
-      {
-        hint: 'keep the position in another file',
-      },
-    );
+    throw malformed(this.path, 'not the position of a ledger');
   }
+}
+
+function malformed(path: string, what: string): NorthrootError {
+  return new NorthrootError('POSITION_MALFORMED', `${printable(path)} is ${what}`, {
+    hint: 'keep the position in another file',
+  });
 }
 
 async function isTorn(file: OpenFile, size: number): Promise<boolean> {

@@ -42,7 +42,7 @@ import { AbsentError, codeOf, outcomeOf, toStoreError, unreachable } from './pos
 import { numberOf, parsePostgresUrl, type PostgresPlace } from './postgres-url.js';
 import { migrate, readVersion } from './schema.js';
 import { Session, type SessionKind } from './session.js';
-import { beat, endSilentHolders, type SilentHolder } from './silent-holder.js';
+import { beat, endSilentHolders, endWaiting, type SilentHolder } from './silent-holder.js';
 import { readStamp } from './stamp.js';
 import { rolledBack, type Vigil, vigilOf } from './vigil.js';
 import type { PositionWitness } from './witness.js';
@@ -483,8 +483,8 @@ export class PostgresStore implements LedgerStore {
   async #leaveQueue(session: Session): Promise<void> {
     const { pid } = session;
     session.drop();
-    await this.#reading()
-      .then((reader) => reader.ask('select pg_terminate_backend($1)', [pid]))
+    await this.#readingPrimary()
+      .then((reader) => endWaiting(reader, numberOf(this.#place.ledger), pid))
       .catch(() => undefined);
   }
 
@@ -589,12 +589,14 @@ export class PostgresStore implements LedgerStore {
   }
 
   #uncertain(error: unknown): NorthrootError {
+    const cause = error === undefined ? undefined : toStoreError(error, this.name);
+    const why = cause === undefined ? '' : `: ${cause.message}`;
     return new NorthrootError(
       'STORE_UNCERTAIN',
-      `it is not known whether ${this.name} has the last records`,
+      `it is not known whether ${this.name} has the last records${why}`,
       {
-        ...(error === undefined ? {} : { cause: toStoreError(error, this.name) }),
-        hint: 'open the ledger again when the database answers, and look what it has',
+        ...defined({ cause }),
+        hint: 'open the ledger again when the database, and its witness, answer, and look what it has',
       },
     );
   }

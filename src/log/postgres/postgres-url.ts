@@ -31,6 +31,9 @@ export function parsePostgresUrl(url: string): PostgresPlace {
     throw invalid('it does not end in # and the name of a ledger (letters, digits, ".", "_" and "-")');
   const each = hosts.split(',');
   if (each.length > MAX_HOSTS || !each.every((host) => HOST.test(host))) throw invalid('its host is no host');
+  // Behind the host: a password with "/" or "?" that was not encoded would be shown as a path.
+  if (path.includes('@') || (path === '' && hosts !== '' && query.includes('@')))
+    throw invalid('"@" follows its host: in a password write "/" as %2F, "?" as %3F and "@" as %40');
   const user = userInfo === undefined ? '' : `${userInfo.replace(/:.*$/s, '')}@`;
   const login = userInfo === undefined ? '' : `${userInfo}@`;
   return {

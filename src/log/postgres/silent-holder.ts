@@ -21,6 +21,11 @@ const LOOK_MS = 500;
 /** The first time: most waits end before. */
 const FIRST_LOOK_MS = 250;
 
+/** Another session may have its number by now, or on another server. */
+const LEAVE = `select pg_terminate_backend(pid) from pg_locks
+where locktype = 'advisory' and classid = $1 and objid = $2 and not granted and pid = $3
+  and database = (select oid from pg_database where datname = current_database())`;
+
 /** The session that holds a ledger's lock, if its server waits for it. What the role may not see is null. */
 const SILENT = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
 where l.locktype = 'advisory' and l.classid = $1 and l.objid = $2 and l.objsubid = 2 and l.granted
@@ -44,6 +49,11 @@ export function beat(session: Session): () => void {
   }, BEAT_MS);
   timer.unref();
   return () => clearInterval(timer);
+}
+
+/** Ends a session that waits for a ledger's lock. @throws as the session does */
+export async function endWaiting(session: Session, number: number, pid: number): Promise<void> {
+  await session.ask(LEAVE, [LOCK_SPACE, number, pid]);
 }
 
 /**

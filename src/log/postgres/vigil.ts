@@ -81,7 +81,7 @@ export function rolledBack(name: string, size: number): NorthrootError {
     'LEDGER_ROLLED_BACK',
     `${name} does not have the ${size} records that were acknowledged any more`,
     {
-      hint: 'stop all writers, and restore the ledger from a server or a copy that has them; where it was put back on purpose, remove the position that says so',
+      hint: 'stop all writers, and restore the ledger from a server or a copy that has them; where it was put back on purpose, remove the position that says so; one that is of another ledger is to be kept elsewhere',
     },
   );
 }
