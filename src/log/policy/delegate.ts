@@ -8,6 +8,7 @@ import type { AmountsByUnit, MeterVector } from '../../base/value/meter.js';
 import type { Rational } from '../../base/value/rational.js';
 import type { Draft } from '../../format/event/build.js';
 import type { AuthorizationEvent, Bounds, ResourceRef } from '../../format/schema/generated/types.js';
+import { orderTimestamps } from '../../base/value/timestamp.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
 import { judgeDelegation } from '../../rules/bounds/delegation.js';
 import type { Grant } from '../../rules/bounds/grant.js';
@@ -34,8 +35,8 @@ export interface DelegateOptions {
 
 /**
  * Drafts a delegated grant, for `Ledger.append`. A key of the parent grant's principal, or one with the role `authority`, signs it.
- * @throws NorthrootError `GRANT_REVOKED` where the parent or a grant above it is withdrawn; `DELEGATION_EXCEEDED` below a depth that is not
- *   allowed; NorthrootError, OptionsError as `findGrants` and `draftGrant`
+ * @throws NorthrootError `GRANT_REVOKED` where the parent or a grant above it is withdrawn; `GRANT_EXPIRED`; `DELEGATION_EXCEEDED` below a
+ *   depth that is not allowed; NorthrootError, OptionsError as `findGrants` and `draftGrant`
  */
 export function draftDelegation(
   state: VerifyState,
@@ -50,6 +51,9 @@ export function draftDelegation(
       misplaced.code,
       `expected ${misplaced.expected ?? 'another parent'}, found ${misplaced.actual ?? 'this one'}`,
     );
+  const { expiresAt } = grant;
+  if (expiresAt !== undefined && orderTimestamps(occurredAt, expiresAt) >= 0)
+    throw refuse('GRANT_EXPIRED', `${grant.place.eventId} expired at ${expiresAt}`);
   const options: GrantOptions = {
     principalId: to,
     parent: eventOf(grant),
