@@ -10,6 +10,7 @@ import { resolvePastTime, tryReadTime } from '../base/value/when.js';
 import type { ResourceRef } from '../format/schema/generated/types.js';
 import { parseTimeZone } from '../hosts/shared/local-time.js';
 import type { CheckpointSchedule } from '../log/writer/checkpoint.js';
+import { MAX_WAIT_MS } from '../log/policy/authorize.js';
 import { usageError } from './command-error.js';
 
 /** Describes `--since`. */
@@ -69,6 +70,13 @@ export function spanMs(text: string): number {
   const scale = UNIT_MS[unit];
   if (scale !== undefined) return Number(digits) * scale;
   throw new InvalidArgumentError('Expected a span of time such as 90s, 30m, 2h or 7d.');
+}
+
+/** The same, of at most what a timer takes. */
+export function waitSpan(text: string): number {
+  const span = spanMs(text);
+  if (span <= MAX_WAIT_MS) return span;
+  throw new InvalidArgumentError('Expected a span of time of at most 24d.');
 }
 
 /** The same, or `never`: Infinity. */

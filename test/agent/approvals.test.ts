@@ -210,6 +210,25 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     expect(await codeOf(agent.authorize(sub))).toBe('KEY_NOT_FOR_PRINCIPAL');
     expect(await place.verdict()).toBe('ok');
   });
+
+  it('nothing is handed on, three deep either, of what is suspended, revoked or expired', async () => {
+    const place = makePlace();
+    const expiresAt = '2999-01-02T00:00:00Z';
+    const { agent, owner, grantId } = await open(place, { expiresAt }, { now: () => expiresAt });
+    const handOn = async (parent: string): Promise<string> =>
+      (await owner.delegate({ to: 'agent:sub', parent, caps: { usd: '5' } })).eventId;
+    const child = await handOn(grantId);
+    const deep = await handOn(child);
+    await owner.suspend(grantId, { reason: 'X' });
+    expect(await codeOf(handOn(deep))).toBe('GRANT_REVOKED');
+    await owner.resume(grantId, { reason: 'X' });
+    await handOn(deep);
+    await owner.revoke(child, { reason: 'X' });
+    expect(await codeOf(handOn(deep))).toBe('GRANT_REVOKED');
+    await handOn(grantId);
+    expect(await codeOf(agent.delegate({ to: 'agent:sub', parent: grantId }))).toBe('GRANT_EXPIRED');
+    expect(await place.verdict()).toBe('ok');
+  });
 });
 
 it('a sub-agent with a handle and a key of its own spends its part, which counts under the parent', async () => {

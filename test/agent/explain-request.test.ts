@@ -305,6 +305,32 @@ describe('the screen of a request', () => {
   });
 });
 
+describe('a request that an adviser made', () => {
+  it('tells, once somebody approved who may count, that only the adviser knows whether that is enough', async () => {
+    const { agent, olga, look } = await open({ approvals: [{ ...RULE, tools: ['other'] }] });
+    const asked = {
+      ...request(0, { usd: '5' }),
+      toolName: 'deploy',
+      paramsDigest: sha256Digest(canonicalBytes(PARAMS)),
+    };
+    const advice = { checks: [], approval: { approvers: ['human:*'], count: 2 } };
+    const { recorded } = await agent.authorize({ ...asked, advice });
+    const shown = async (): Promise<string> => renderRequest(await look(recorded.eventId), plainPaint, NOW);
+    const ofList = async (): Promise<string[]> =>
+      (await olga.requests()).flatMap((each) => each.approvals.map(({ principalId }) => principalId));
+    await agent.approve(recorded.eventId);
+    await olga.approve(recorded.eventId, { expiresAt: NOW });
+    expect(await shown()).not.toContain('only the adviser knows');
+    expect((await look(recorded.eventId)).approvals.map(({ counts }) => counts)).toEqual([false, false]);
+    expect(await ofList()).toEqual([]);
+    await olga.approve(recorded.eventId);
+    expect(await shown()).toContain('only the adviser knows');
+    expect(await ofList()).toEqual(['human:olga']);
+    await olga.reject(recorded.eventId);
+    expect(await shown()).not.toContain('only the adviser knows');
+  });
+});
+
 describe('showContent', () => {
   it('takes canonical JSON for JSON, and any other text line by line', () => {
     expect(readableContent(Buffer.from('{"a":1}'))).toEqual({ json: { a: 1 } });

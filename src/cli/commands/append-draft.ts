@@ -8,6 +8,7 @@ import type { Key } from '../../format/schema/generated/types.js';
 import { OptionsError } from '../../log/policy/option-problems.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import type { Appended } from '../../log/writer/options.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context } from '../context.js';
@@ -26,6 +27,7 @@ interface AppendedDraft {
  *
  * @param draft - Called with the present and the open ledger.
  * @param grantPrincipalId - The principal of the grant that the event names, on which the keys that may sign depend.
+ * @param check - Throws unless the event may be the next record: it is then appended as a decision.
  */
 export async function appendDraft(
   context: Context,
@@ -33,14 +35,27 @@ export async function appendDraft(
   options: SigningChoice,
   draft: (now: string, ledger: Ledger) => object,
   grantPrincipalId?: string,
+  check?: (state: VerifyState, now: string) => void,
 ): Promise<AppendedDraft> {
-  const { terminal } = context;
-  const { ledger, signer } = await openSigned(context, path, options);
+  const { terminal, signal } = context;
+  const decides = check !== undefined;
+  const { ledger, signer } = await openSigned(context, path, options, decides ? { decides } : {});
   const keyid = signer?.publicKey.keyid;
   try {
     const now = new Date().toISOString();
     const event = draft(now, ledger);
-    const appended = await ledger.append({ event, isAnew: true }).catch(async (error: unknown) => {
+    const entry = { event, isAnew: true };
+    const append = (): Promise<Appended> =>
+      check === undefined
+        ? ledger.append(entry)
+        : ledger.decide(
+            (state) => {
+              check(state, now);
+              return entry;
+            },
+            { signal },
+          );
+    const appended = await append().catch(async (error: unknown) => {
       const entitled = findEntitledKeys(await ledger.listKeys(), event, {
         at: now,
         ...defined({ grantPrincipalId }),

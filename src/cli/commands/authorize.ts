@@ -9,7 +9,7 @@ import { type Digest, parseDigest, sha256Digest } from '../../base/value/digest.
 import type { Meter } from '../../base/value/meter.js';
 import { resolveTime } from '../../base/value/when.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
-import { authorizeAction, type RecordedDecision } from '../../log/policy/authorize.js';
+import { authorizeAction, MAX_WAIT_MS, type RecordedDecision } from '../../log/policy/authorize.js';
 import type { ApprovalNeed } from '../../log/policy/choose-approvals.js';
 import { type DecidingBound, describeLeft } from '../../log/policy/deciding-bound.js';
 import { approversText } from '../../out/text/request.js';
@@ -180,9 +180,11 @@ function expiryOf(text: string | undefined): string | undefined {
 function waitOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, amount = '', unit = ''] = /^(\d{1,6})(s|m|h)$/.exec(text) ?? [];
-  if (amount === '')
+  const waitMs = Number(amount) * WAIT_UNITS[unit as keyof typeof WAIT_UNITS];
+  // A wait is a timer, which takes no more.
+  if (amount === '' || waitMs > MAX_WAIT_MS)
     throw usageError(`--wait: expected a time such as 30s, 10m or 2h, found ${printable(text, 80)}`);
-  return Number(amount) * WAIT_UNITS[unit as keyof typeof WAIT_UNITS];
+  return waitMs;
 }
 
 const WAIT_UNITS = { s: 1_000, m: 60_000, h: 3_600_000 } as const;

@@ -13,6 +13,7 @@ import { kindOfPath } from '../../log/fs/file-system.js';
 import { draftSliceGrant, grantSlice } from '../../log/fleet/grant-slice.js';
 import type { GivenSlice } from '../../log/fleet/slice.js';
 import { parseSlice } from '../../log/fleet/slice-json.js';
+import { findParent } from '../../log/policy/delegate.js';
 import { draftGrant, type GrantOptions } from '../../log/policy/draft-grant.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 import { CommandError, usageError } from '../command-error.js';
@@ -164,10 +165,12 @@ async function grant(context: Context, path: string, options: GrantCommandOption
     );
   };
   let parent: AuthorizationEvent | undefined;
+  let parentId: string | undefined;
   if (options.parent !== undefined) {
     problems.end('grant');
     const found = await viewOf(context, path, undefined, options).findRecord(options.parent);
     parent = found.event as unknown as AuthorizationEvent;
+    parentId = found.eventId;
   }
   // Wrong options are reported before waiting for the ledger.
   draft(new Date().toISOString(), parent);
@@ -182,6 +185,7 @@ async function grant(context: Context, path: string, options: GrantCommandOption
       return event as object;
     },
     parent?.principal_id,
+    parentId === undefined ? undefined : (state, now) => void findParent(state, parentId, now),
   );
   terminal.say(describeGrant(event as AuthorizationEvent, appended.seq, signer));
   return 0;

@@ -20,6 +20,7 @@ import {
   principalId,
   repeatable,
   spanMs,
+  waitSpan,
   textOrJson,
   wholeNumber,
 } from '../options.js';
@@ -109,7 +110,7 @@ export function addLlm(program: Command, run: Run): void {
       meterList,
     )
     .option('--stream-usage', 'ask for usage in streams that do not; they have one chunk more then')
-    .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', spanMs)
+    .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', waitSpan)
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--dry-run', 'decide and record, but forward all')

@@ -17,7 +17,16 @@ import { kindOfPath } from '../../log/fs/file-system.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
-import { amountsOf, byteSize, collect, listenAddress, principalId, repeatable, spanMs } from '../options.js';
+import {
+  amountsOf,
+  byteSize,
+  collect,
+  listenAddress,
+  principalId,
+  repeatable,
+  spanMs,
+  waitSpan,
+} from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
@@ -76,7 +85,7 @@ export function addMcp(program: Command, run: Run): void {
       collect,
     )
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
-    .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', spanMs)
+    .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', waitSpan)
     .addOption(
       new Option(
         '--deny-as <form>',

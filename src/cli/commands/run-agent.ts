@@ -15,7 +15,7 @@ import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { byteSize, spanMs, textOrJson } from '../options.js';
+import { byteSize, waitSpan, textOrJson } from '../options.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { keptOut, type KernelChoice, openKernel, withKernel } from './kernel-options.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
@@ -78,7 +78,7 @@ export function addRunAgent(program: Command, run: Run): void {
       'give so much of each result as a line too, such as 16KiB (at most 64KiB)',
       byteSize,
     )
-    .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', spanMs)
+    .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', waitSpan)
     .addOption(textOrJson())
     .addHelpText('after', NOTES);
   withDeciding(withAdvisers(withKernel(command))).action(

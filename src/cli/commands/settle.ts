@@ -8,7 +8,7 @@ import { Ledger, type LedgerOptions } from '../../log/writer/ledger.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { principalId, spanMs } from '../options.js';
+import { principalId, waitSpan } from '../options.js';
 import { NO_INDEX } from '../view.js';
 import {
   decidingOptions,
@@ -53,7 +53,7 @@ export function addSettle(program: Command, run: Run): void {
       'private key to sign with in the child (default: NORTHROOT_KEY, then CHILD.key)',
     )
     .option('--trust <file>', 'verify both ledgers with this trust policy first')
-    .option('--wait <span>', 'how long to wait for what was begun in the child, such as 10m', spanMs)
+    .option('--wait <span>', 'how long to wait for what was begun in the child, such as 10m', waitSpan)
     .option('--abandon', 'record what was begun and has not ended by then as unknown, charged as reserved')
     .option('--principal <id>', 'who stops and seals the child (default: who made it)', principalId)
     .option(...LOCK_TIMEOUT)

@@ -3,12 +3,14 @@
 import type { RpcId } from './json-rpc.js';
 import { LongId } from './long-id.js';
 
-/** A line without its end; or of one that was too long its id. */
+/** A line without its end; or what is known of one that was too long. */
 export type LineFrame = Uint8Array | LongLine;
 
 export interface LongLine {
   /** Where it has one. */
   readonly id: RpcId | undefined;
+  /** Whether it is a request or a notification, and no answer. */
+  readonly hasMethod: boolean;
 }
 
 /** The most bytes of a message over stdio, by default. */
@@ -66,7 +68,7 @@ export class LineFrames {
     this.#pieces = [];
     this.#size = 0;
     this.#long = undefined;
-    return long === undefined ? line : { id: long.id };
+    return long === undefined ? line : { id: long.id, hasMethod: long.hasMethod };
   }
 }
 

@@ -1,4 +1,4 @@
-/** The id of a message that is too long to be kept, wherever it stands: read as the bytes pass, of which nothing else is kept. */
+/** The id of a message that is too long to be kept, and whether it asks or answers: read as the bytes pass, of which nothing else is kept. */
 
 import type { JsonValue } from '../../base/json/value.js';
 import { isRpcId, type RpcId, tryParse } from './json-rpc.js';
@@ -25,6 +25,12 @@ export class LongId {
   #isOfId = false;
   #id: JsonValue | undefined;
   #isTwofold = false;
+  #hasMethod = false;
+
+  /** Whether it has a method, as requests and notifications have, and no answer. Two sides number their requests alike. */
+  get hasMethod(): boolean {
+    return this.#hasMethod;
+  }
 
   /** Undefined where it has none, or two that differ. */
   get id(): RpcId | undefined {
@@ -46,7 +52,7 @@ export class LongId {
       if ((byte | 0x20) === 0x7d || (byte === COMMA && this.#depth === 1)) this.#endMember();
       if (isOpening) this.#depth += 1;
       else if ((byte | 0x20) === 0x7d) this.#depth -= 1;
-      else if (byte === COLON && this.#depth === 1) this.#isOfId = this.#take() === 'id';
+      else if (byte === COLON && this.#depth === 1) this.#beginMember();
       else if (byte !== COMMA && byte > SPACE) {
         this.#isInText = byte === QUOTE;
         if (this.#depth === 1) this.#keep(byte);
@@ -63,6 +69,12 @@ export class LongId {
     const length = this.#length;
     this.#length = 0;
     return length > MAX_TEXT_BYTES ? undefined : tryParse(LENIENT.decode(this.#text.subarray(0, length)));
+  }
+
+  #beginMember(): void {
+    const name = this.#take();
+    this.#isOfId = name === 'id';
+    if (name === 'method') this.#hasMethod = true;
   }
 
   #endMember(): void {

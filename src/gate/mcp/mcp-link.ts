@@ -37,6 +37,7 @@ import {
   type RpcId,
   writeMessage,
 } from './json-rpc.js';
+import type { LongLine } from './line-frames.js';
 import { codeOf, MAX_OPEN_CALLS, type McpCalls, type McpLoss, type OpenMcpCall } from './mcp-calls.js';
 
 /** What to do with a message. `answer` goes back to who sent it. */
@@ -153,25 +154,38 @@ export class McpLink {
   }
 
   /**
-   * What to do with a message of the client that is too long to be read: it is never forwarded.
-   * @param id - Where it is known
+   * What to do with a message of the client that is too long to be read: it is never forwarded. A request of the server that it answers is
+   * answered by an error; what came of a guarded call of a model is not known.
    */
-  tooLongFromClient(id: RpcId | undefined): McpHandling {
-    return this.#refuse(id ?? null, RPC_INVALID_REQUEST, 'MCP_TOO_LONG', 'the message is too long');
+  tooLongFromClient({ id, hasMethod }: LongLine): McpHandling {
+    if (hasMethod || id === undefined)
+      return this.#refuse(id ?? null, RPC_INVALID_REQUEST, 'MCP_TOO_LONG', 'the message is too long');
+    const { step, overtakes } = this.#drop('client', 'MCP_TOO_LONG');
+    if (this.#closing.signal.aborted) return { step, overtakes };
+    const key = keyOfId(id);
+    const sampling = this.#samplings.get(key);
+    this.#samplings.delete(key);
+    if (sampling === undefined) return { step: { kind: 'forward', message: answerTooLong(id) }, overtakes };
+    return { ...this.#after(this.#calls.record(sampling, TOO_LONG), answerTooLong(id)), overtakes };
   }
 
-  /** Likewise of the server. The request that it answers is answered by an error; what came of a call is not known. */
-  tooLongFromServer(id: RpcId | undefined): McpHandling {
-    const key = id === undefined ? undefined : keyOfId(id);
-    const sent = key === undefined ? undefined : this.#requests.get(key);
+  /**
+   * Likewise of the server: what came of the call that it answers is not known. A request of its own has an id of its own, and is refused.
+   */
+  tooLongFromServer({ id, hasMethod }: LongLine): McpHandling {
     const dropped = this.#drop('server', 'MCP_TOO_LONG');
-    if (id === undefined || key === undefined || sent === undefined || sent.kind === 'deciding')
-      return dropped;
+    if (id === undefined) return dropped;
+    if (hasMethod) {
+      const told = errorMessage(id, RPC_INVALID_REQUEST, 'MCP_TOO_LONG: the message is too long');
+      return { step: { kind: 'answer', message: told }, overtakes: true };
+    }
+    const key = keyOfId(id);
+    const sent = this.#requests.get(key);
+    if (sent === undefined || sent.kind === 'deciding') return dropped;
     this.#requests.delete(key);
-    const told = errorMessage(id, RPC_INTERNAL_ERROR, 'MCP_TOO_LONG: the answer is too long to be forwarded');
+    const told = answerTooLong(id);
     if (sent.kind !== 'call') return { step: { kind: 'forward', message: told }, overtakes: true };
-    const unknown = { outcome: 'unknown', errorCode: 'MCP_TOO_LONG' } as const;
-    return this.#after(this.#calls.settle(sent.call, unknown), told);
+    return this.#after(this.#calls.settle(sent.call, TOO_LONG), told);
   }
 
   /** The connection has ended: what was forwarded and not answered is settled as unknown. Resolves when that is on disk. */
@@ -672,6 +686,12 @@ export class McpLink {
     this.#calls.tell({ event: 'unread', from, code });
     return handling;
   }
+}
+
+const TOO_LONG = { outcome: 'unknown', errorCode: 'MCP_TOO_LONG' } as const;
+
+function answerTooLong(id: RpcId): Uint8Array {
+  return errorMessage(id, RPC_INTERNAL_ERROR, 'MCP_TOO_LONG: the answer is too long to be forwarded');
 }
 
 const CANCELLED = new Error('the call was cancelled');

@@ -8,8 +8,7 @@ import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import type { RpcId } from './json-rpc.js';
-import { DEFAULT_MAX_MESSAGE_BYTES, type LineFrame, LineFrames } from './line-frames.js';
+import { DEFAULT_MAX_MESSAGE_BYTES, type LineFrame, LineFrames, type LongLine } from './line-frames.js';
 import type { McpGuard } from './mcp-guard.js';
 import type { McpHandling, McpStep } from './mcp-link.js';
 
@@ -102,7 +101,7 @@ class Tap {
       forward: this.#server,
       back: this.#client,
       isOvertaken: true,
-      tooLong: (id) => link.tooLongFromClient(id),
+      tooLong: (line) => link.tooLongFromClient(line),
     });
     const fromServer = new Direction({
       input: output,
@@ -111,7 +110,7 @@ class Tap {
       forward: this.#client,
       back: this.#server,
       isOvertaken: false,
-      tooLong: (id) => link.tooLongFromServer(id),
+      tooLong: (line) => link.tooLongFromServer(line),
       // The handshake went first.
       onFrame: () => this.#open(),
     });
@@ -163,7 +162,7 @@ interface DirectionOptions {
   readonly back: Sink;
   /** Whether messages that may overtake do. */
   readonly isOvertaken: boolean;
-  readonly tooLong: (id: RpcId | undefined) => McpHandling;
+  readonly tooLong: (line: LongLine) => McpHandling;
   readonly onFrame?: () => void;
 }
 
@@ -199,7 +198,7 @@ class Direction {
   async #take(line: LineFrame): Promise<void> {
     const { handle, tooLong, onFrame, forward, back } = this.#options;
     if (line instanceof Uint8Array) this.#handle(handle(line), line.length);
-    else this.#handle(tooLong(line.id), 0);
+    else this.#handle(tooLong(line), 0);
     onFrame?.();
     while (this.#waitingBytes > MAX_WAITING_BYTES)
       await new Promise<void>((resolve) => (this.#wake = resolve));

@@ -10,11 +10,18 @@ import { orderTimestamps } from '../../base/value/timestamp.js';
 import type { Draft } from '../../format/event/build.js';
 import type { ApprovalEvent } from '../../format/schema/generated/types.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
-import { type Approval, asksToAct } from '../../rules/bounds/approval.js';
-import { type Action, type Amounts, type Grant, grantChain } from '../../rules/bounds/grant.js';
+import { type Approval, asksToAct, findApprovalsOf } from '../../rules/bounds/approval.js';
+import {
+  type Action,
+  type Amounts,
+  type Grant,
+  grantChain,
+  makeApprovalRule,
+} from '../../rules/bounds/grant.js';
+import { approvalsFor } from '../../rules/verify/approvals.js';
 import { callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
-import { type ApprovalNeed, chooseApprovals, findNeed, findReject } from './choose-approvals.js';
+import { type ApprovalNeed, chooseApprovals, findNeed, findReject, isUsable } from './choose-approvals.js';
 import { type Advice, withAdvisedRule } from './evaluator.js';
 import { OptionReader } from './option-problems.js';
 import { isUsedUp } from '../../rules/verify/event-index.js';
@@ -96,7 +103,7 @@ function describe(
   const action = toAction({ ...request, grant }, now);
   const { ids, approved } = chooseApprovals(state, action, undefined, []);
   const chosen = ids.flatMap((id) => state.links.approvals.get(fromDigestText(id)) ?? []);
-  const given = chosen.length > 0 ? chosen : listGiven(state, action);
+  const given = chosen.length > 0 ? chosen : listPossible(state, action);
   const need = findNeed(action, approved) ?? needOfAdviser(action);
   return {
     eventId: place.eventId,
@@ -151,6 +158,18 @@ export function listGiven(
       (id) => links.approvals.get(id) ?? [],
     ),
   );
+}
+
+/** Those of a call that some approver's rule could count now: none has expired, is withdrawn, is by who acts, or allows less. */
+export function listPossible(
+  state: VerifyState,
+  action: Action,
+  honoured: readonly string[] = [],
+): Approval[] {
+  const usable = listGiven(state, action).filter((each) => isUsable(state, action, each, honoured));
+  const ids = usable.map(({ place }) => fromDigestText(place.eventId));
+  const anybody = makeApprovalRule({ tools: [action.toolName], approvers: ['*'], count: 1 });
+  return findApprovalsOf(grantChain(action.grant), 0, anybody, approvalsFor(state, action, ids));
 }
 
 /** The denied action as it would be asked for now. */

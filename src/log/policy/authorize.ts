@@ -127,7 +127,7 @@ interface DecidingOptions extends AuthorizeOptions {
 
 const POLL_MS = 250;
 /** The longest of a timer: 2^31 − 1. */
-const MAX_WAIT_MS = 2_147_483_647;
+export const MAX_WAIT_MS = 2_147_483_647;
 
 async function decideOrWait(
   ledger: Ledger,

@@ -8,6 +8,7 @@ import type { AmountsByUnit, MeterVector } from '../../base/value/meter.js';
 import type { Rational } from '../../base/value/rational.js';
 import type { Draft } from '../../format/event/build.js';
 import type { AuthorizationEvent, Bounds, ResourceRef } from '../../format/schema/generated/types.js';
+import { orderTimestamps } from '../../base/value/timestamp.js';
 import { sumQuantity } from '../../rules/bounds/balance.js';
 import { judgeDelegation } from '../../rules/bounds/delegation.js';
 import type { Grant } from '../../rules/bounds/grant.js';
@@ -34,22 +35,14 @@ export interface DelegateOptions {
 
 /**
  * Drafts a delegated grant, for `Ledger.append`. A key of the parent grant's principal, or one with the role `authority`, signs it.
- * @throws NorthrootError `GRANT_REVOKED` where the parent or a grant above it is withdrawn; `DELEGATION_EXCEEDED` below a depth that is not
- *   allowed; NorthrootError, OptionsError as `findGrants` and `draftGrant`
+ * @throws NorthrootError, OptionsError as `findParent` and `draftGrant`
  */
 export function draftDelegation(
   state: VerifyState,
   { to, parent, caps, tools, expires, intent }: DelegateOptions,
   occurredAt: string,
 ): Draft<AuthorizationEvent> {
-  const [grant] = findGrants(state, [parent]) as [Grant];
-  // One with the same bounds: what is left to find is the place where it would hang.
-  const [misplaced] = judgeDelegation({ ...grant, depth: grant.depth + 1, occurredAt }, [], grant);
-  if (misplaced !== undefined)
-    throw refuse(
-      misplaced.code,
-      `expected ${misplaced.expected ?? 'another parent'}, found ${misplaced.actual ?? 'this one'}`,
-    );
+  const grant = findParent(state, parent, occurredAt);
   const options: GrantOptions = {
     principalId: to,
     parent: eventOf(grant),
@@ -57,6 +50,26 @@ export function draftDelegation(
     ...defined({ meterCaps: caps, allowedTools: tools, expiresAt: expires, intent }),
   };
   return draftGrant(options);
+}
+
+/**
+ * A grant of which a part may be handed on now.
+ * @throws NorthrootError `GRANT_REVOKED` where it or a grant above it is withdrawn; `GRANT_EXPIRED`; `DELEGATION_EXCEEDED` at a depth below
+ *   which none is allowed; as `findGrants`
+ */
+export function findParent(state: VerifyState, wanted: string, occurredAt: string): Grant {
+  const [grant] = findGrants(state, [wanted]) as [Grant];
+  // One with the same bounds: what is left to find is the place where it would hang.
+  const [misplaced] = judgeDelegation({ ...grant, depth: grant.depth + 1, occurredAt }, [], grant);
+  if (misplaced !== undefined)
+    throw refuse(
+      misplaced.code,
+      `expected ${misplaced.expected ?? 'another parent'}, found ${misplaced.actual ?? 'this one'}`,
+    );
+  const { expiresAt, place } = grant;
+  if (expiresAt !== undefined && orderTimestamps(occurredAt, expiresAt) >= 0)
+    throw refuse('GRANT_EXPIRED', `${place.eventId} expired at ${expiresAt}`);
+  return grant;
 }
 
 /** The event that a grant was made of, as far as a grant below it depends on it. */

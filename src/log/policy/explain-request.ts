@@ -21,6 +21,7 @@ import { LedgerView } from '../read/ledger-view.js';
 import {
   findRequest,
   listGiven,
+  listPossible,
   needOfAdviser,
   type PendingApproval,
   statusOf,
@@ -172,7 +173,7 @@ function explainRequest(
   // Where an adviser asked, it knows which count.
   const counting = new Set(
     rules.length === 0
-      ? usable.map(({ place }) => place.eventId)
+      ? listPossible(state, action, honourImported).map(({ place }) => place.eventId)
       : explained.flatMap(({ approvalIds }) => approvalIds),
   );
   const need = findNeed(action, approved) ?? needOfAdviser(action);

@@ -42,6 +42,10 @@ export function renderRequest(
 ): string {
   const { seq, eventId, status, principalId, occurredAt, toolName, reservation } = view;
   const { wouldAllow, rejected, decisionCode, answer, need } = view;
+  // What is closed or refused waits for nothing.
+  const isOpen = status === 'waiting' || status === 'rejected';
+  const counting = view.approvals.filter(({ counts }) => counts);
+  const unknown = isOpen ? unknownRuleText({ need, approvals: counting }) : undefined;
   const refused = status === 'refused' ? `, as ${printable(decisionCode)}` : '';
   const by = rejected === undefined ? '' : ` by ${printable(rejected.principalId)}: ${rejected.eventId}`;
   const lines = [
@@ -55,6 +59,7 @@ export function renderRequest(
       ? [row('rule', 'none of the grant: an adviser asked; whom it accepts is not recorded')]
       : view.rules.flatMap((rule) => renderRule(rule, view))),
     ...renderApprovals(view),
+    ...(unknown === undefined ? [] : [row('', unknown)]),
     ...view.grants.flatMap((grant, depth) => [
       row(
         depth === 0 ? 'grant' : 'above it',
@@ -63,7 +68,7 @@ export function renderRequest(
       ...renderBalances(grant.balances, paint),
     ]),
   ];
-  if (status === 'waiting' || status === 'rejected') {
+  if (isOpen) {
     const isHopeless = answer.decision === 'deny' && answer.decisionCode !== 'APPROVAL_REQUIRED';
     const why = `${answer.decisionCode}: ${printable(answer.reason ?? '', 400)}`;
     const most = amountsText(wouldAllow.limit);
@@ -178,7 +183,7 @@ export function approversText(approvers: readonly string[]): string {
 export function unknownRuleText({
   need,
   approvals,
-}: Pick<PendingApproval, 'need' | 'approvals'>): string | undefined {
+}: Pick<PendingApproval, 'need'> & { readonly approvals: readonly unknown[] }): string | undefined {
   if (need === undefined || need.approvers.length > 0 || approvals.length === 0) return undefined;
   return 'whether that is enough only the adviser knows: ask for the call again';
 }

@@ -5,7 +5,7 @@ import { canonicalBytes } from '../../../src/base/json/canonicalize.js';
 import { sha256Digest } from '../../../src/base/value/digest.js';
 import type { Adviser } from '../../../src/gate/advisers/adviser.js';
 import { MAX_OPEN_CALLS } from '../../../src/gate/mcp/mcp-calls.js';
-import { LineFrames } from '../../../src/gate/mcp/line-frames.js';
+import { LineFrames, type LongLine } from '../../../src/gate/mcp/line-frames.js';
 import { McpGuard } from '../../../src/gate/mcp/mcp-guard.js';
 import { memoryPlace, usedBy } from '../../agent/support.js';
 import { reopen } from '../support.js';
@@ -593,13 +593,36 @@ describe('a message that is too long', () => {
     const { client, link, guard } = await openGuard(place);
     await client(call(1, 'echo'));
     await client({ jsonrpc: '2.0', id: 'p', method: 'ping' });
-    expect(await stepOf(link.tooLongFromServer(1))).toMatchObject(['>', { id: 1, error: { code: -32603 } }]);
+    const answer = (id?: string | number): LongLine => ({ id, hasMethod: false });
+    expect(await stepOf(link.tooLongFromServer(answer(1)))).toMatchObject([
+      '>',
+      { id: 1, error: { code: -32603 } },
+    ]);
     await guard.settled();
     expect(story(place)).toEqual(['allow', 'start', 'unknown MCP_TOO_LONG']);
-    expect(await stepOf(link.tooLongFromServer('p'))).toMatchObject(['>', { id: 'p', error: {} }]);
-    for (const id of [1, 'p', undefined]) expect(await stepOf(link.tooLongFromServer(id))).toBe('dropped');
+    const ping = await stepOf(link.tooLongFromServer(answer('p')));
+    expect(ping).toMatchObject(['>', { id: 'p', error: {} }]);
+    for (const id of [1, 'p', undefined])
+      expect(await stepOf(link.tooLongFromServer(answer(id)))).toBe('dropped');
     for (const id of [1, undefined])
-      expect(await stepOf(link.tooLongFromClient(id))).toMatchObject(['<', { id: id ?? null, error: {} }]);
+      expect(await stepOf(link.tooLongFromClient({ id, hasMethod: true }))).toMatchObject([
+        '<',
+        { id: id ?? null, error: {} },
+      ]);
+  });
+
+  it('of one side that asks answers no request of the other, which has the same id', async () => {
+    const place = memoryPlace();
+    const { client, server, link, guard } = await openGuard(place);
+    await client(call(1, 'echo'));
+    const asked = { id: 1, hasMethod: true };
+    expect(await stepOf(link.tooLongFromServer(asked))).toMatchObject(['<', { id: 1, error: {} }]);
+    expect(await stepOf(link.tooLongFromServer({ id: undefined, hasMethod: true }))).toBe('dropped');
+    const told = await stepOf(link.tooLongFromClient({ id: 1, hasMethod: false }));
+    expect(told).toMatchObject(['>', { id: 1, error: {} }]);
+    await server({ jsonrpc: '2.0', id: 1, result: { content: [], isError: false } });
+    await guard.settled();
+    expect(story(place)).toEqual(['allow', 'start', 'success']);
   });
 
   it.each([
@@ -618,14 +641,16 @@ describe('a message that is too long', () => {
     ['{"id":4.5,"result":"', '"}', undefined],
     ['[{"id":4,"result":"', '"}]', undefined],
     ['{"method":"notifications/x","params":"', '"}', undefined],
+    ['{"m\\u0065thod":"x","params":{"method":"', '"},"id":4}', 4],
     ['{"x":"', `","id":"${'i'.repeat(300)}"}`, undefined],
     ['"id":4,', '', undefined],
   ])('has its id wherever it stands, in however small pieces it comes: %s … %s', (head, tail, id) => {
     const line = Buffer.from(`${head}${'x'.repeat(5_000)}\\"{[,:${'x'.repeat(5_000)}${tail}\r\n`);
     const whole = new LineFrames(2_000);
-    expect([...whole.push(line)]).toEqual([{ id }]);
+    const long = [{ id, hasMethod: /"m(e|.u0065)thod"/.test(head) }];
+    expect([...whole.push(line)]).toEqual(long);
     const frames = new LineFrames(2_000);
-    expect([...line].flatMap((byte) => [...frames.push(Uint8Array.of(byte))])).toEqual([{ id }]);
+    expect([...line].flatMap((byte) => [...frames.push(Uint8Array.of(byte))])).toEqual(long);
   });
 });
 

@@ -92,6 +92,16 @@ describe('sampling', () => {
     expect(story(place).slice(3)).toEqual(['allow', 'start', 'failure MCP_1']);
   });
 
+  it('whose answer is too long fails for the server; what came of it is not known', async () => {
+    const place = memoryPlace();
+    const { server, link, guard } = await openGuard(place, { guard: ['sampling'] });
+    await server(sample);
+    const told = await stepOf(link.tooLongFromClient({ id: 3, hasMethod: false }));
+    expect(told).toMatchObject(['>', { id: 3, error: { code: -32603 } }]);
+    await guard.settled();
+    expect(story(place)).toEqual(['allow', 'start', 'unknown MCP_TOO_LONG']);
+  });
+
   it('that is denied is answered to the server, and the client never sees it', async () => {
     const place = memoryPlace();
     const { server } = await openGuard(place, { guard: ['sampling'] }, { allowedTools: ['mcp.s.*'] });
