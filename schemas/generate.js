@@ -9,6 +9,7 @@
  */
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { compile } from 'json-schema-to-typescript';
 
 const SOURCE = new URL('./', import.meta.url);
@@ -80,10 +81,30 @@ if (process.argv.includes('--check')) {
 }
 
 function shapes() {
-  const members = runtimeDocuments
+  const read = runtimeDocuments
     .filter(({ name }) => !WRITTEN_ONLY.includes(name))
-    .map(({ name, schema }) => `  ${JSON.stringify(name)}: ${JSON.stringify(shapeOf(prepared(schema)))},\n`);
+    .map(({ name, schema }) => ({ name, schema: prepared(schema) }));
+  // Refuses what is no valid schema: an unknown type, a limit that is no number, a reference to nothing, a tag of two branches.
+  const ajv = new Ajv2020({ strict: true, discriminator: true });
+  for (const { schema } of read) ajv.addSchema(schema);
+  for (const { schema } of read) ajv.getSchema(schema.$id);
+  for (const { schema } of read) refuseLoops(schema, read, new Set());
+  const members = read.map(
+    ({ name, schema }) => `  ${JSON.stringify(name)}: ${JSON.stringify(shapeOf(schema))},\n`,
+  );
   return `${HEADER}export const SHAPES: Readonly<Record<string, object>> = {\n${members.join('')}};\n`;
+}
+
+/** The validator follows a reference before it looks at a value. @param within - The references that led here */
+function refuseLoops(node, read, within) {
+  walk(node, ({ $ref }) => {
+    if ($ref === undefined) return;
+    if (within.has($ref))
+      throw new Error(`src/format/schema/validator.ts knows no schema within itself: ${$ref}`);
+    const [file, name] = $ref.split('.json#/$defs/');
+    const { schema } = read.find((each) => each.name === file.replace('.json', ''));
+    refuseLoops(name === undefined ? schema : schema.$defs[name], read, new Set(within).add($ref));
+  });
 }
 
 /** What validation needs of a schema. */
@@ -96,6 +117,8 @@ function shapeOf(node) {
     if (keyword === '$schema' || keyword === '$id') continue;
     if (keyword === 'title' && node.$ref !== undefined) continue;
     if (!KEYWORDS.has(keyword)) throw new Error(`src/format/schema/validator.ts does not know ${keyword}`);
+    if ((keyword === 'const' || keyword === 'enum') && [value].flat().some((each) => Object(each) === each))
+      throw new Error(`src/format/schema/validator.ts compares no objects: ${JSON.stringify(node)}`);
     if (keyword === 'description' && !DESCRIBED.some((each) => each in node)) continue;
     if (keyword === 'properties' || keyword === '$defs') shape[keyword] = mapped(value);
     else if (['allOf', 'oneOf'].includes(keyword)) shape[keyword] = value.map(shapeOf);

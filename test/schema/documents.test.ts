@@ -1,5 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
@@ -93,6 +104,27 @@ describe('the schema documents', () => {
     execFileSync(process.execPath, [fileURLToPath(new URL('generate.js', SCHEMAS)), '--check'], {
       stdio: 'pipe',
     });
+  });
+
+  it.each<[string, unknown]>([
+    ['a keyword that validation does not know', { anyOf: [{ type: 'string' }] }],
+    ['a limit that is no number', { type: 'string', minLength: 'x' }],
+    ['an object to compare with', { enum: [{}] }],
+    ['a schema within itself', { $ref: 'approval.json' }],
+  ])('make no code with %s', (_, node) => {
+    const folder = mkdtempSync(join(tmpdir(), 'northroot-'));
+    try {
+      cpSync(fileURLToPath(SCHEMAS), join(folder, 'schemas'), { recursive: true });
+      symlinkSync(fileURLToPath(new URL('../node_modules', SCHEMAS)), join(folder, 'node_modules'));
+      const document = structuredClone(documents.get('approval')) as Document;
+      (document['properties'] as Document)['reason'] = node;
+      writeFileSync(join(folder, 'schemas/approval.json'), JSON.stringify(document));
+      const { status } = spawnSync(process.execPath, [join(folder, 'schemas/generate.js')]);
+      expect(status).toBe(1);
+      expect(existsSync(join(folder, 'src'))).toBe(false);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('are there as values', () => {

@@ -90,6 +90,17 @@ describe('a validator', () => {
     expect(faulty).toBeGreaterThan(100);
   });
 
+  it('looks at members that cannot be listed', () => {
+    const { event_id: _, ...members } = samples.grant;
+    const inherited = Object.assign(Object.create({}, { event_id: { value: 42 } }) as object, members);
+    const own = Object.defineProperty({ ...members }, 'event_id', { value: 42 });
+    for (const value of [inherited, own]) {
+      const expected = errorsOfAjv('authorization.json', value);
+      expect(expected).toEqual([['/event_id', 'type', undefined]]);
+      expect(ownErrors('authorization.json', value)).toEqual(expected);
+    }
+  });
+
   it('keeps the first thousand errors', () => {
     const validate = validatorOf('approval.json');
     const members = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`m${i}`, i]));

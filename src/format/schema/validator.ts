@@ -131,7 +131,7 @@ class Shape {
   readonly maxProperties: number;
   readonly required: readonly string[];
   readonly properties: readonly Property[];
-  readonly byName: ReadonlyMap<string, Shape>;
+  readonly names: ReadonlySet<string>;
   /** Whether members that have no schema of their own are looked at. */
   readonly isClosed: boolean;
   readonly additional: Shape | undefined;
@@ -174,7 +174,7 @@ class Shape {
       shape: shapeOf(inner),
       step: stepTo(name),
     }));
-    this.byName = new Map(this.properties.map(({ name, shape }) => [name, shape]));
+    this.names = new Set(this.properties.map(({ name }) => name));
     this.isClosed = 'additionalProperties' in node;
     this.additional = node.additionalProperties ? shapeOf(node.additionalProperties) : undefined;
     const tag = node.discriminator?.propertyName;
@@ -290,23 +290,17 @@ function hasMembers(
   for (const name of shape.required) {
     if (value[name] === undefined) valid = fail(errors, path, 'required', shape, value, name);
   }
-  // The members that are there are fewer than those that may be; in their own order, though, faults must not be told.
-  const isOrdered = errors !== undefined || !shape.isClosed;
   if (shape.isClosed) {
     for (const name in value) {
-      const known = shape.byName.get(name);
-      if (known !== undefined) {
-        if (!isOrdered && value[name] !== undefined && !isValid(known, value[name])) return false;
-      } else if (additional === undefined)
-        valid = fail(errors, path, 'additionalProperties', shape, value, name);
+      if (shape.names.has(name)) continue;
+      if (additional === undefined) valid = fail(errors, path, 'additionalProperties', shape, value, name);
       else if (!isValid(additional, value[name], errors && path + stepTo(name), errors)) valid = false;
     }
   }
-  if (isOrdered) {
-    for (const { name, shape: inner, step } of shape.properties) {
-      const member = value[name];
-      if (member !== undefined && !isValid(inner, member, errors && path + step, errors)) valid = false;
-    }
+  // Not only what `for … in` tells of: a getter of a class is a member, too.
+  for (const { name, shape: inner, step } of shape.properties) {
+    const member = value[name];
+    if (member !== undefined && !isValid(inner, member, errors && path + step, errors)) valid = false;
   }
   if (tag !== undefined) {
     const branch = shape.branches.get(value[tag]);
