@@ -4,13 +4,14 @@
  * answered is there.
  */
 
-import { sha256 } from './check-ledger.js';
+import { canonicalText, keyidOf, sha256 } from './check-ledger.js';
 import { findDifference } from './compare.js';
 import { isAllowedGrant } from './keyring.js';
 
 const RELEASE = 'ABANDONED';
 const SLICE = 'northroot.slice';
 const MAX_SCALE = 38;
+const NOTHING = [0n, 1n];
 
 /**
  * What a decider did that it must not, in words; undefined for nothing.
@@ -35,6 +36,20 @@ export function findWrongSettlement(events, from, others) {
     if (seq < from || event.event_type !== 'execution' || tool !== SLICE) continue;
     const fault = others.every((other) => !isSettledBy(event, other));
     if (fault) return `record ${seq}: settles a slice otherwise than it was spent`;
+  }
+  return undefined;
+}
+
+/** What is wrong about the slices that one ledger spends: each was allowed in another, with at least as much of every unit. */
+export function findWrongSlice(events, from, others) {
+  for (const [seq, event] of events.entries()) {
+    const slice = isAllowedGrant(event) ? event.authorization.slice : undefined;
+    if (seq < from || slice === undefined) continue;
+    const action = others.flat().find(({ event_id: id }) => id.b64 === slice.event_id.b64);
+    if (action?.decision !== 'allow') return `record ${seq}: spends a slice that nobody set aside`;
+    const reserved = amountsOf(action.authorization.action.meter_reservation);
+    for (const [unit, cap] of amountsOf(event.authorization.bounds.meter_caps))
+      if (isMore(cap, reserved.get(unit) ?? NOTHING)) return `record ${seq}: ${unit} beyond its slice`;
   }
   return undefined;
 }
@@ -84,11 +99,13 @@ function noteGrant(state, { event_id: id, principal_id: principal, authorization
   const { bounds, grant_event_id: parentId, slice } = authorization;
   const parent = state.grants.get(parentId?.b64);
   if (parentId !== undefined && parent === undefined) return 'a grant under none';
-  const caps = new Map(bounds.meter_caps.map(({ unit, amount }) => [unit, fractionOf(amount)]));
+  const caps = amountsOf(bounds.meter_caps);
   const sliceId = slice?.event_id.b64;
   if (slice !== undefined && [...state.grants.values()].some((each) => each.sliceId === sliceId))
     return 'a second grant of one slice';
   state.grants.set(id.b64, { parent, principal, caps, sliceId, used: new Map(), reserved: new Map() });
+  for (const [unit, cap] of parent?.caps ?? [])
+    if (!caps.has(unit) || isMore(caps.get(unit), cap)) return `${unit} delegated beyond a cap`;
   if (chainOf(parent).some(({ withdrawn }) => withdrawn !== undefined))
     return 'a grant under a withdrawn one';
   return undefined;
@@ -111,9 +128,7 @@ function noteRevocation(state, { grant_event_id: id, effect, in_flight: inFlight
 function noteAction(state, { event_id: id, principal_id: principal, authorization }) {
   const { action, grant_event_id: grantId } = authorization;
   const grant = state.grants.get(grantId?.b64);
-  const reserved = new Map(
-    (action.meter_reservation ?? []).map(({ unit, amount }) => [unit, fractionOf(amount)]),
-  );
+  const reserved = amountsOf(action.meter_reservation);
   state.actions.set(id.b64, { grant, reserved, isOpen: true });
   for (const { b64 } of action.approval_event_ids ?? []) {
     const approval = state.approvals.get(b64);
@@ -131,7 +146,7 @@ function noteAction(state, { event_id: id, principal_id: principal, authorizatio
     add(each.reserved, reserved, 1n);
     for (const [unit, cap] of each.caps) {
       const total = sum(each.used.get(unit), each.reserved.get(unit));
-      if (total[0] * cap[1] > cap[0] * total[1]) return `${unit} allowed beyond a cap`;
+      if (isMore(total, cap)) return `${unit} allowed beyond a cap`;
     }
   }
   const { request_key: key } = action;
@@ -166,7 +181,7 @@ function noteExecution(state, event) {
   const hasNoEnd = event.ended_at === undefined || event.ended_at === event.started_at;
   const isFormOfRelease = isFailure && code === RELEASE && used.length === 0 && hasNoEnd;
   const isRelease = isFormOfRelease && action.isBegun !== true;
-  const stated = new Map(used.map(({ unit, amount }) => [unit, fractionOf(amount)]));
+  const stated = amountsOf(used);
   // Silence is not free: what was reserved counts as used.
   if (isFormOfRelease ? !isRelease : !isFailure)
     for (const [unit, amount] of action.reserved) if (!stated.has(unit)) stated.set(unit, amount);
@@ -197,6 +212,10 @@ function add(totals, amounts, sign) {
   for (const [unit, [n, d]] of amounts) totals.set(unit, sum(totals.get(unit), [sign * n, d]));
 }
 
+function isMore([a, b], [c, d]) {
+  return a * d > c * b;
+}
+
 function sum([a, b] = [0n, 1n], [c, d] = [0n, 1n]) {
   return [a * d + c * b, b * d];
 }
@@ -217,45 +236,73 @@ function integer(text) {
   return BigInt(text);
 }
 
+function amountsOf(meters = []) {
+  return new Map(meters.map(({ unit, amount }) => [unit, fractionOf(amount)]));
+}
+
 function isSame(asked, recorded) {
-  const [a, b] = [asked, recorded].map(
-    (meters) => new Map((meters ?? []).map(({ unit, amount }) => [unit, fractionOf(amount)])),
+  const [a, b] = [asked, recorded].map((meters) => amountsOf(meters));
+  return [...new Set([...a.keys(), ...b.keys()])].every((unit) => isSameOf(unit, a, b));
+}
+
+function isSameOf(unit, a, b) {
+  const [[n, d], [p, q]] = [a.get(unit) ?? NOTHING, b.get(unit) ?? NOTHING];
+  return n * q === p * d;
+}
+
+/** Whether a grant has what was asked for it; where nothing was asked it is the decider's choice. */
+function hasAsked({ meter_caps: caps, allowed_tools: tools, expires_at: expires }, { authorization }) {
+  const { bounds } = authorization;
+  const [asked, given] = [caps, bounds.meter_caps].map((meters) => amountsOf(meters));
+  return (
+    [...asked.keys()].every((unit) => given.has(unit) && isSameOf(unit, asked, given)) &&
+    (tools === undefined || tools.toSorted().join() === bounds.allowed_tools.toSorted().join()) &&
+    isSameTime(expires, bounds.expires_at)
   );
-  return [...new Set([...a.keys(), ...b.keys()])].every((unit) => {
-    const [[n, d], [p, q]] = [a.get(unit) ?? [0n, 1n], b.get(unit) ?? [0n, 1n]];
-    return n * q === p * d;
-  });
+}
+
+/** A time that nobody asked for is as any. */
+function isSameTime(asked, recorded) {
+  return asked === undefined || Date.parse(asked) === Date.parse(recorded);
 }
 
 /** What a trace was answered, by ledger. */
 export class Answers {
   /** By handle: the handle that its ledger was opened under. */
   #ledgers = new Map();
-  /** By the same: `[{request, result, group}]`; requests of a group were asked at once. */
+  /** By the same: `[{request, result, by, group}]`; `by` opened the handle, requests of a group were asked at once. */
   #answers = new Map();
   #group = 0;
+  /** By handle: the request that opened it. */
+  #opened = new Map();
 
   note(op, input, result) {
     this.#group += 1;
-    if (op === 'open')
+    if (op === 'open') {
+      this.#opened.set(input.handle, input);
       this.#ledgers.set(input.handle, input.of === undefined ? input.handle : this.#ledgers.get(input.of));
+    }
     const requests = op === 'race' ? input.requests : [{ op, ...input }];
     const results = op === 'race' ? result.results : [result];
     for (const [index, request] of requests.entries()) {
       const key = this.#ledgers.get(request.handle);
       const own = this.#answers.get(key) ?? [];
-      own.push({ request, result: results[index], group: this.#group });
+      const by = this.#opened.get(request.handle);
+      own.push({ request, result: results[index], by, group: this.#group });
       this.#answers.set(key, own);
     }
   }
 
-  /** What of the answers is not in their ledger, or in it and in no answer; undefined for nothing. */
-  findFault(handle, events, from) {
+  /**
+   * What of the answers is not in their ledger, or in it and in no answer; undefined for nothing.
+   * @param ledger - As `readLedger` gives it
+   */
+  findFault(handle, { events, signers }, from) {
     const places = new Map(events.map(({ event_id: { alg, b64 } }, seq) => [`${alg}:${b64}`, seq]));
     const answered = new Set();
     let [last, lastOfGroup, group] = [-1, -1, undefined];
     for (const each of this.#answers.get(handle) ?? []) {
-      const { request, result } = each;
+      const { request, result, by } = each;
       const id = result?.event_id;
       if (typeof id !== 'string') continue;
       const seq = places.get(id);
@@ -263,32 +310,81 @@ export class Answers {
       answered.add(seq);
       const differs = findDifference(eventOf(request, result), events[seq], `/ledger/${seq}`);
       if (differs !== undefined) return `not as answered to ${request.op}: ${differs}`;
-      const wanted = request.op === 'decide' && result.decision === 'allow' ? request.meters : undefined;
-      if (wanted !== undefined && !isSame(wanted, events[seq].authorization.action.meter_reservation))
-        return `record ${seq}: another reservation than was asked for`;
-      if (request.op === 'settle' && !isSame(request.meter_used, events[seq].meter_used))
-        return `record ${seq}: another use than was told`;
-      if (seq < from || result.recorded === false || result.exists === true) continue;
+      const isEarlier = result.recorded === false && MAY_BE_EARLIER.has(request.op);
+      const words = isEarlier ? undefined : findOther(each, events, places, seq);
+      if (words !== undefined) return `record ${seq}: ${words}`;
+      if (seq < from || isEarlier) continue;
+      if (!signers[seq].includes(keyidOf(by.secret)))
+        return `record ${seq}: not signed by the key that was given`;
       if (each.group !== group) [last, group] = [lastOfGroup, each.group];
       if (seq < last) return `record ${seq}: before what was answered earlier`;
       lastOfGroup = Math.max(lastOfGroup, seq);
     }
+    const eventAt = (id) => events[places.get(textOf(id))];
     for (const [seq, event] of events.entries())
-      if (seq >= from && !answered.has(seq) && isAct(event)) return `record ${seq}: nobody was told of it`;
+      if (seq >= from && !answered.has(seq) && isAct(event, eventAt))
+        return `record ${seq}: nobody was told of it`;
     return undefined;
   }
 }
 
-/** What nobody may do but who is asked for it: allow, deny, approve, withdraw, execute. Releases and starts come with other requests. */
-function isAct({ event_type: type, error_code: code }) {
+/** What a new event has otherwise than it was asked for, or undefined. */
+function findOther({ request, result, by }, events, places, seq) {
+  const { op } = request;
+  const event = events[seq];
+  const isAllowed = result.decision === 'allow';
+  if (isAllowed && (op === 'decide' || op === 'slice')) {
+    const { action } = event.authorization;
+    const asked = op === 'slice' ? request.meter_caps : request.meters;
+    if (asked !== undefined && !isSame(asked, action.meter_reservation))
+      return 'another reservation than was asked for';
+    if (!isSameTime(request.expires_at, action.expires_at)) return 'another expiry than was asked for';
+  }
+  if (op === 'settle') {
+    if (!isSame(request.meter_used, event.meter_used)) return 'another use than was told';
+    if (!isSameTime(request.started_at, event.started_at)) return 'another start than was told';
+  }
+  if ((op === 'delegate' || op === 'spend') && !hasAsked(request, event))
+    return 'another grant than was asked for';
+  if (op === 'approve' || op === 'reject') {
+    const asked = events[places.get(request.request_event_id)]?.authorization.action;
+    if (asked === undefined || callOf(asked) !== callOf(event))
+      return 'about another call than was asked for';
+  }
+  const isOwn = op === 'approve' || op === 'reject' || op === 'revoke';
+  return isOwn && event.principal_id !== by.principal_id ? 'by another principal than was asked' : undefined;
+}
+
+/** These may answer with what is there already. */
+const MAY_BE_EARLIER = new Set(['decide', 'slice', 'spend', 'settle-slice']);
+
+/**
+ * What nobody may do but who is asked for it: allow, deny, approve, withdraw, execute, change keys and accounts. Releases come with
+ * other requests; so does the start of a slice, and the revocation by which one is settled.
+ */
+function isAct({ event_type: type, error_code: code, auth_event_id: auth, grant_event_id: grant }, eventAt) {
   if (type === 'execution') return code !== RELEASE;
-  return type === 'authorization' || type === 'approval';
+  if (type === 'x.northroot.start') return eventAt(auth)?.authorization?.action?.tool_name !== SLICE;
+  if (type === 'revocation') return eventAt(grant)?.authorization?.slice === undefined;
+  return ['authorization', 'approval', 'adjustment', 'key'].includes(type);
+}
+
+function textOf(id) {
+  return `${id?.alg}:${id?.b64}`;
 }
 
 const digestOf = (text) => {
   const [alg, b64] = text.split(':');
   return { alg, b64 };
 };
+
+function saidOf({ intent_digest: intent }, { decision, decision_code: code }) {
+  return {
+    decision,
+    ...(code && { decision_code: code }),
+    intents: { intent_digest: digestOf(intent) },
+  };
+}
 
 /** What an answered event has. */
 function eventOf(request, result) {
@@ -302,13 +398,14 @@ function eventOf(request, result) {
         ...(result.decision === 'allow' && request.request_key && { request_key: request.request_key }),
       };
       // A refusal that rests on an earlier answer names that one.
-      const said = result.recorded === false ? {} : { decision: result.decision };
+      const said = result.recorded === false ? {} : saidOf(request, result);
       const { principal_id: principal } = request;
+      const under = result.decision === 'allow' && result.recorded !== false ? grant : undefined;
       return {
         event_type: 'authorization',
         ...said,
         principal_id: principal,
-        authorization: { kind: 'action', action },
+        authorization: { kind: 'action', action, ...under },
       };
     }
     case 'start':
@@ -316,7 +413,8 @@ function eventOf(request, result) {
     case 'settle': {
       const { start_event_id: start, error_code: code, outcome } = request;
       const from = start && { prev_event_id: digestOf(start) };
-      return { event_type: 'execution', ...auth, outcome, ...from, ...(code && { error_code: code }) };
+      const ended = code && { error_code: code };
+      return { event_type: 'execution', ...auth, outcome, ...from, ...ended };
     }
     case 'approve':
     case 'reject':
@@ -339,12 +437,15 @@ function eventOf(request, result) {
         principal_id: request.principal_id,
         authorization: { kind: 'grant', ...grant },
       };
-    case 'slice':
+    case 'slice': {
+      const text = canonicalText({ ledger_id: request.ledger_id });
+      const params = { alg: 'sha-256', b64: sha256(text).toString('base64url') };
       return {
         event_type: 'authorization',
         decision: result.decision,
-        authorization: { kind: 'action', ...grant, action: { tool_name: 'northroot.slice' } },
+        authorization: { kind: 'action', ...grant, action: { tool_name: SLICE, tool_params_digest: params } },
       };
+    }
     case 'spend': {
       const { ledger_id: ledger, event_id: slice } = request.slice;
       const named = { ledger_id: digestOf(ledger), event_id: digestOf(slice) };
@@ -355,7 +456,7 @@ function eventOf(request, result) {
       };
     }
     case 'settle-slice':
-      return { event_type: 'execution', outcome: 'success', tool_name: 'northroot.slice' };
+      return { event_type: 'execution', outcome: 'success', tool_name: SLICE };
     default:
       return {};
   }

@@ -3,7 +3,7 @@
  * keys of the genesis and of key events, which have the role for the event and cover its principals. Times of keys are not looked at.
  */
 
-import { createHash, createPublicKey, verify } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, verify } from 'node:crypto';
 import { TextDecoder } from 'node:util';
 import { Keyring } from './keyring.js';
 
@@ -12,6 +12,14 @@ const PREFIXES = {
   ed25519: Buffer.from('302a300506032b6570032100', 'hex'),
   p256: Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex'),
 };
+
+/** What PKCS #8 has before the seed. */
+const SEEDS = {
+  ed25519: Buffer.from('302e020100300506032b657004220420', 'hex'),
+  p256: Buffer.from('3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420', 'hex'),
+};
+/** The members of a thumbprint (RFC 7638), in its order. */
+const THUMBPRINT = { OKP: ['crv', 'kty', 'x'], EC: ['crv', 'kty', 'x', 'y'] };
 
 /** Names of members in the order of UTF-16 code units, as RFC 8785 wants them. */
 export function canonicalText(value) {
@@ -27,6 +35,16 @@ export function sha256(bytes) {
   return createHash('sha256').update(bytes).digest();
 }
 
+/** The keyid of a secret that signs records. */
+export function keyidOf({ alg, seed }) {
+  const key = Buffer.concat([SEEDS[alg], Buffer.from(seed, 'base64')]);
+  const jwk = createPublicKey(createPrivateKey({ key, format: 'der', type: 'pkcs8' })).export({
+    format: 'jwk',
+  });
+  const members = Object.fromEntries(THUMBPRINT[jwk.kty].map((name) => [name, jwk[name]]));
+  return sha256(JSON.stringify(members)).toString('base64url');
+}
+
 /** DSSE's pre-authentication encoding of an event. */
 export function paeOf(event) {
   const head = `DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${event.length} `;
@@ -35,12 +53,13 @@ export function paeOf(event) {
 
 /**
  * The events of a ledger.
- * @returns `{events}`, or `{fault}` in words
+ * @returns `{events, signers}`, of each event the keyids whose signatures are right; or `{fault}` in words
  */
 export function readLedger(bytes) {
   if (bytes.length === 0 || bytes.at(-1) !== 0x0a) return { fault: 'the ledger does not end with a newline' };
   const keyring = new Keyring();
   const events = [];
+  const allSigners = [];
   const ids = new Set();
   let prev = sha256('');
   let ledgerId;
@@ -92,12 +111,13 @@ export function readLedger(bytes) {
         );
       keyring.note(event, signers);
       events.push(event);
+      allSigners.push(signers.map(({ keyid }) => keyid));
     } catch {
       return fault('no record');
     }
     prev = sha256(Buffer.concat([Buffer.of(0), Buffer.from(text)]));
   }
-  return { events };
+  return { events, signers: allSigners };
 }
 
 /** Whether a signature is right by a public key `ed25519:…` or `p256:…`. */

@@ -1,6 +1,6 @@
 /** Judges one answer of an implementation. */
 
-import { findUnlawful, findWrongSettlement } from './check-decisions.js';
+import { findUnlawful, findWrongSettlement, findWrongSlice } from './check-decisions.js';
 import { isRight, readLedger, sha256 } from './check-ledger.js';
 import { findDifference, findReportDifference } from './compare.js';
 import { isRightMlDsa44 } from './ml-dsa-44.js';
@@ -38,11 +38,13 @@ function findLedgersFault(expected, given, answers) {
     read.set(handle, ledger);
   }
   for (const [handle, { counts = [] }] of Object.entries(expected)) {
-    const { events, from } = read.get(handle);
+    const { from, ...ledger } = read.get(handle);
+    const { events } = ledger;
     const others = [...read].filter(([name]) => name !== handle).map(([, other]) => other.events);
     const words =
-      answers.findFault(handle, events, from) ??
+      answers.findFault(handle, ledger, from) ??
       findUnlawful(events, from) ??
+      findWrongSlice(events, from, others) ??
       findWrongSettlement(events, from, others) ??
       findMiscount(counts, events.slice(from));
     if (words !== undefined) return `/ledgers/${handle}: the ledger is wrong: ${printable(words)}`;
@@ -50,7 +52,7 @@ function findLedgersFault(expected, given, answers) {
   return undefined;
 }
 
-/** The events of a ledger, and the place of the first that is not of those that it was opened with; or what is wrong with it. */
+/** The events of a ledger with their signers, and the place of the first that is not of those that it was opened with; or what is wrong with it. */
 function readTraced(begins, bytes) {
   if (typeof bytes !== 'string') return { fault: 'expected bytes' };
   const given = Buffer.from(bytes, 'base64');
@@ -60,8 +62,8 @@ function readTraced(begins, bytes) {
   const linesOf = (text) => text.toString().split('\n').length - 1;
   const from = linesOf(before);
   if (linesOf(given) > from + MAX_ADDED) return { fault: `more than ${MAX_ADDED} new records` };
-  const { events, fault } = readLedger(given);
-  return fault === undefined ? { events, from } : { fault: `the ledger is wrong: ${fault}` };
+  const { fault, ...ledger } = readLedger(given);
+  return fault === undefined ? { ...ledger, from } : { fault: `the ledger is wrong: ${fault}` };
 }
 
 function findMiscount(counts, added) {

@@ -34,7 +34,7 @@ export function makeWitnessCases() {
     trace('fork', 'another history is not cosigned, and the first goes on', [
       cosigned(1, { to: 4 }),
       refused(2, 422, { from: 4, to: 6, lines: FORK }),
-      refused(3, 422, { from: 4, to: 4, lines: FORK }),
+      refused(3, 409, { from: 4, to: 4, lines: FORK }),
       cosigned(4, { from: 4, to: 6 }),
     ]),
     trace('old-size', 'another old size than its own: it says its own', [
@@ -99,7 +99,7 @@ function makeAttacks() {
     trace('fork-first', 'two trees of one size from the start: the first is the one', [
       cosigned(1, { to: 4, lines: FORK }),
       refusedWith(2, 409, { to: 4 }, '4\n'),
-      refused(3, 422, { from: 4, to: 4 }),
+      refused(3, 409, { from: 4, to: 4 }),
       refused(4, 422, { from: 4, to: 7 }),
       cosigned(5, { from: 4, to: 7, lines: FORK }),
     ]),
@@ -132,7 +132,7 @@ function makeAttacks() {
       cosigned(2, { to: 3 }),
     ]),
     trace('empty-root', 'a tree of nothing that has a root', [
-      refused(1, { $oneOf: [400, 422] }, { to: 0, root: sha256('no such tree') }),
+      refused(1, { $oneOf: [400, 409, 422] }, { to: 0, root: sha256('no such tree') }),
       cosigned(2, { to: 0 }),
       cosigned(3, { to: 1 }),
     ]),

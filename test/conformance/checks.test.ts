@@ -1,6 +1,6 @@
 /** What the runner holds a writer's and a decider's ledgers to, on the fixtures, whose findings are known. */
 
-import { randomBytes } from 'node:crypto';
+import { createHash, createPrivateKey, randomBytes, sign } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ml_dsa44 } from '@noble/post-quantum/ml-dsa.js';
@@ -22,6 +22,36 @@ const load = async (name: string): Promise<unknown> =>
 const { readLedger } = (await load('check-ledger')) as { readLedger: ReadLedger };
 const { findUnlawful } = (await load('check-decisions')) as { findUnlawful: FindUnlawful };
 const { isRightMlDsa44 } = (await load('ml-dsa-44')) as { isRightMlDsa44: IsRight };
+
+interface Step {
+  readonly op: string;
+  readonly input: Input;
+  readonly expect: object;
+  readonly save?: Readonly<Record<string, string>>;
+}
+type Input = Record<string, unknown>;
+type Operation = (input: Input) => Promise<Input>;
+const { DECIDER } = (await import(new URL('conformance/adapter/decider.js', ROOT).href)) as {
+  DECIDER: Record<string, Operation>;
+};
+const { makeDeciderCases } = (await import(new URL('conformance/make/decider.js', ROOT).href)) as {
+  makeDeciderCases: () => { readonly id: string; readonly steps: readonly Step[] }[];
+};
+interface Answered {
+  note: (op: string, input: Input, result: Input) => void;
+}
+const { Answers } = (await load('check-decisions')) as { Answers: new () => Answered };
+const { findFault } = (await load('judge')) as {
+  findFault: (expect: object, result: Input, answers: Answered) => string | undefined;
+};
+const { expand } = (await load('content')) as {
+  expand: <T>(value: T, files: ReadonlyMap<string, Buffer>, saved: ReadonlyMap<string, string>) => T;
+};
+const { canonicalText, keyidOf, paeOf } = (await load('check-ledger')) as {
+  canonicalText: (value: unknown) => string;
+  keyidOf: (secret: { readonly alg: string; readonly seed: string }) => string;
+  paeOf: (event: Buffer) => Buffer;
+};
 
 interface Fixture {
   readonly ledger: string;
@@ -116,6 +146,134 @@ describe('ledgers', () => {
       authorization: { kind: 'grant', bounds: { meter_caps: [{ unit: 'usd', amount }] } },
     };
     expect(() => findUnlawful([event], 0)).toThrow(TypeError);
+  });
+});
+
+const deciderCases = makeDeciderCases();
+type Change = (op: string, input: Input, result?: Input) => void;
+
+/** What the runner says of the ledgers of a trace when the product heard what `hear` makes of each request, and said what `say` does. */
+async function faultOf(
+  name: string,
+  hear: Change,
+  say: Change = () => undefined,
+): Promise<string | undefined> {
+  const { steps = [] } = deciderCases.find(({ id }) => id === `decider/${name}`) ?? {};
+  const [answers, saved] = [new Answers(), new Map<string, string>()];
+  for (const { op, input, expect: expected, save = {} } of steps) {
+    const asked = expand(input, new Map(), saved);
+    const heard = structuredClone(asked);
+    hear(op, heard);
+    const result = structuredClone(await DECIDER[op](heard));
+    say(op, asked, result);
+    if (op === 'close') return findFault(expand(expected, new Map(), saved), result, answers);
+    for (const [id, member] of Object.entries(save)) saved.set(id, String(result[member]));
+    answers.note(op, asked, result);
+  }
+  throw new Error(`no case ${name}`);
+}
+
+const hashed = (...parts: (string | Uint8Array)[]): { alg: string; b64: string } => {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return { alg: 'sha-256', b64: hash.digest('base64url') };
+};
+
+/** The ledger and one more event, rightly signed by the key of the decider. */
+function withEvent(bytes: string, event: Input): string {
+  const lines = Buffer.from(bytes, 'base64').toString().trimEnd().split('\n');
+  const [genesis, grant] = lines.map((line) => (JSON.parse(line) as { event: Input }).event);
+  const [key] = genesis['keys'] as Input[];
+  const body = {
+    canonical_profile_id: 'northroot-jcs-v1',
+    event_version: '1',
+    ledger_id: genesis['event_id'],
+    occurred_at: '2026-01-01T01:00:00Z',
+    principal_id: 'service:gate',
+    ...event,
+    ...(event['event_type'] === 'key' ? { key } : { grant_event_id: grant['event_id'] }),
+  };
+  const text = canonicalText(body);
+  const whole = { ...body, payload_digest: hashed(text), event_id: hashed('northroot:event:v1\0', text) };
+  const seed = createHash('sha256').update('northroot fixture key: conformance gate').digest();
+  const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]);
+  const signer = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  const signature = {
+    keyid: keyidOf({ alg: 'ed25519', seed: seed.toString('base64') }),
+    sig: sign(null, paeOf(Buffer.from(canonicalText(whole))), signer).toString('base64url'),
+  };
+  const prev = hashed(Buffer.of(0), lines.at(-1) ?? '');
+  lines.push(canonicalText({ event: whole, prev, seq: lines.length, signatures: [signature] }));
+  return Buffer.from(`${lines.join('\n')}\n`).toString('base64');
+}
+
+describe('a decider is found out', () => {
+  const usd = (m: string): object[] => [{ unit: 'usd', amount: { t: 'dec', m, s: 3 } }];
+  const only =
+    (wanted: string, change: Input): Change =>
+    (op, input) =>
+      void (op === wanted && Object.assign(input, change));
+
+  test('if it changes nothing, of nothing', async () => {
+    for (const name of ['life', 'approval', 'delegate', 'start-in-time', 'slice-exceeded', 'slice-in-time'])
+      expect(await faultOf(name, () => undefined), name).toBeUndefined();
+  });
+
+  test.each<[string, string, Change, string]>([
+    ['another intent', 'no-key', only('decide', { intent_digest: `sha-256:${'A'.repeat(43)}` }), 'decide'],
+    ['a call for ever', 'start-in-time', only('decide', { expires_at: undefined }), 'another expiry'],
+    ['less than was asked', 'no-key', only('decide', { meters: usd('1') }), 'another reservation'],
+    [
+      'less in a grant',
+      'delegate-revoked-below',
+      only('delegate', { meter_caps: usd('999') }),
+      'another grant',
+    ],
+    ['a smaller slice', 'slice-exceeded', only('slice', { meter_caps: usd('500') }), 'another reservation'],
+    ['a whole slice', 'slice-exceeded', only('spend', { meter_caps: undefined }), 'another grant'],
+    ['other tools', 'slice-open', only('spend', { allowed_tools: ['*'] }), 'another grant'],
+    [
+      'the name of another',
+      'revoke-stop-here-before',
+      only('open', { principal_id: 'human:eve' }),
+      'principal',
+    ],
+  ])('that records %s', async (_, name, hear, why) => {
+    expect(await faultOf(name, hear)).toContain(why);
+  });
+
+  test('that signs with the key of another', async () => {
+    let first: unknown;
+    const hear: Change = (op, input) => {
+      if (op === 'open') input['secret'] = first ??= input['secret'];
+    };
+    expect(await faultOf('approval', hear)).toContain('not signed by the key that was given');
+  });
+
+  test.each<[string, Input]>([
+    ['a key', { event_type: 'key', action: 'add' }],
+    ['a revocation', { event_type: 'revocation', effect: 'revoke', in_flight: 'stop', reason: 'X' }],
+    [
+      'a credit',
+      {
+        event_type: 'adjustment',
+        direction: 'credit',
+        meters: [{ unit: 'usd', amount: { t: 'int', v: '1' } }],
+      },
+    ],
+  ])('that adds %s which nobody asked for', async (_, event) => {
+    const say: Change = (op, _input, result) => {
+      const { gate } = (result?.['ledgers'] ?? {}) as { gate?: string };
+      if (op === 'close' && gate !== undefined && result !== undefined)
+        result['ledgers'] = { gate: withEvent(gate, event) };
+    };
+    expect(await faultOf('no-key', () => undefined, say)).toContain('nobody was told of it');
+  });
+
+  test('that tells another code than it records', async () => {
+    const code: Change = (op, _, result) =>
+      void (op === 'decide' && Object.assign(result ?? {}, { decision_code: 'X' }));
+    expect(await faultOf('no-key', () => undefined, code)).toContain('decision_code');
   });
 });
 

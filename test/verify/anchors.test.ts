@@ -73,6 +73,7 @@ describe('truncation', () => {
         const report = await verify(cut, { checkpoints: [anchor] });
         // A genesis that was cut off leaves no origin to be another.
         expect(codesOf(report), `${name} ${end}`).toContain('TRUNCATED');
+        expect(report.findings.map(({ at }) => at.file)).not.toContain('');
         expect(report).toMatchObject({ verdict: 'invalid', exit_status: 1 });
         cuts += 1;
       }

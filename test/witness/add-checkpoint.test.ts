@@ -183,8 +183,11 @@ describe('decideAddCheckpoint', () => {
     expect(statusOf(log.fork('b', 5).request(5, 9), 5)).toBe(200);
   });
 
-  test('422: another root of the same size, and a proof where none is needed', () => {
-    expect(statusOf(log.fork('b').request(5, 5), 5)).toBe(422);
+  test('409: another root of the same size', () => {
+    expect(statusOf(log.fork('b').request(5, 5), 5)).toBe(409);
+  });
+
+  test('422: a proof where none is needed', () => {
     expect(statusOf(body(5, [log.root(5)], log.note(5)), 5)).toBe(422);
   });
 

@@ -228,8 +228,13 @@ describe('collectCosignatures', () => {
     expect(zero.asked()).toBe(1);
   });
 
+  test('is refused by a conflict about another tree', async () => {
+    const { url, asked } = await hostile(answering(409, 'another root\n', 'text/plain'));
+    expect((await collectOne(url)).error).toMatchObject({ code: 'WITNESS_REFUSED' });
+    expect(asked()).toBe(1);
+  });
+
   test.each([
-    ['another type', '4\n', 'text/plain'],
     ['no newline', '4', 'text/x.tlog.size'],
     ['a leading zero', '04\n', 'text/x.tlog.size'],
     ['a sign', '-4\n', 'text/x.tlog.size'],

@@ -47,9 +47,11 @@ export type AddCheckpointDecision =
       readonly status: 400 | 403 | 404 | 409 | 422;
       /** The response body: one line. */
       readonly body: string;
+      /** Whether it is another tree than the one cosigned last, or is not shown to extend it. */
+      readonly isInconsistent?: true;
     };
 
-/** The content type of a 409 response: a decimal size and a newline. */
+/** The content type of a 409 response to another old size: a decimal size and a newline. */
 export const SIZE_CONTENT_TYPE = 'text/x.tlog.size';
 
 interface AddCheckpointFault extends Fault<'NOTE_MALFORMED' | 'PROOF_MALFORMED'> {
@@ -99,7 +101,11 @@ export function decideAddCheckpoint(
   if (oldSize !== lastSize) return refuse(409, `${lastSize}`);
   if (size === 0 && root !== emptyRoot) return refuse(422, 'the root is not that of an empty tree');
   if (!verifyConsistency({ size1: oldSize, root1: lastRoot, size2: size, root2: root, proof })) {
-    return refuse(422, 'the checkpoint is not shown to extend the one cosigned last');
+    const isOther = size === lastSize && proof.length === 0;
+    const refused = isOther
+      ? refuse(409, 'the checkpoint has another root than the one of that size cosigned last')
+      : refuse(422, 'the checkpoint is not shown to extend the one cosigned last');
+    return { ...refused, isInconsistent: true };
   }
   const logSignatures = keys.flatMap(
     (key) => note.signatures.find((signature) => isSignedBy(signature, key)) ?? [],
@@ -107,6 +113,9 @@ export function decideAddCheckpoint(
   return { status: 200, logSignatures };
 }
 
-function refuse(status: 400 | 403 | 404 | 409 | 422, words: string): AddCheckpointDecision {
+function refuse(
+  status: 400 | 403 | 404 | 409 | 422,
+  words: string,
+): Exclude<AddCheckpointDecision, { status: 200 }> {
   return { status, body: `${words}\n` };
 }

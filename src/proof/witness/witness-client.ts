@@ -138,7 +138,8 @@ async function collectFrom(
       throw toUnreachable(error, url);
     });
     if (response.status === 200) return readSignatureLines(response.body);
-    if (response.status !== 409) {
+    // A 409 without a size is about another tree of the same size.
+    if (response.status !== 409 || response.contentType !== SIZE_CONTENT_TYPE) {
       const words = printable(response.body.subarray(0, SHOWN_BYTES).toString().trim());
       throw refused(url, `${response.status}${words === '' ? '' : `: ${words}`}`);
     }
@@ -180,10 +181,7 @@ async function post(
   return { status: response.status, contentType, body: Buffer.concat(chunks) };
 }
 
-function readSize({ contentType, body }: Answer): number {
-  if (contentType !== SIZE_CONTENT_TYPE) {
-    throw invalid(`the type ${SIZE_CONTENT_TYPE} with status 409`, printable(contentType, 80) || 'none');
-  }
+function readSize({ body }: Answer): number {
   const [, digits = ''] = /^(0|[1-9]\d{0,15})\n$/.exec(body.toString('latin1')) ?? [];
   const size = Number(digits);
   if (digits === '' || !Number.isSafeInteger(size)) throw invalid('a size with status 409', 'other text');

@@ -245,8 +245,11 @@ class FolderWitness implements Witness {
     const state = this.#states.get(note.checkpoint.origin);
     const decide = async (): Promise<WitnessResponse> => {
       const decision = decideAddCheckpoint(request, state?.keys, state?.last?.checkpoint);
-      if (decision.status === 422) this.#tell({ kind: 'inconsistent', checkpoint: note.checkpoint });
-      if (decision.status !== 200) return toResponse(decision);
+      if (decision.status !== 200) {
+        if (decision.isInconsistent === true || decision.status === 422)
+          this.#tell({ kind: 'inconsistent', checkpoint: note.checkpoint });
+        return toResponse(decision);
+      }
       return this.#cosign(state as LogState, { ...note, signatures: decision.logSignatures });
     };
     if (state === undefined) return decide();
@@ -393,8 +396,11 @@ function damaged(path: string, expected: string, found: string): NorthrootError 
   );
 }
 
-function toResponse({ status, body }: Exclude<AddCheckpointDecision, { status: 200 }>): WitnessResponse {
-  return { status, contentType: status === 409 ? SIZE_CONTENT_TYPE : TEXT, body };
+function toResponse(decision: Exclude<AddCheckpointDecision, { status: 200 }>): WitnessResponse {
+  const { status, body, isInconsistent } = decision;
+  // Who is told a size asks again with it.
+  const contentType = status === 409 && isInconsistent !== true ? SIZE_CONTENT_TYPE : TEXT;
+  return { status, contentType, body };
 }
 
 function answer(status: number, words: string): WitnessResponse {

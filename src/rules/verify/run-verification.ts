@@ -216,6 +216,8 @@ class Verification {
   /** Adds what is known only at the end. */
   async finish(prefix: VerifiedPrefix | undefined): Promise<VerificationResult> {
     const state = this.#state;
+    // No line of an empty ledger has told where it ends.
+    state.end.file ||= this.#source.paths[0] ?? '';
     const { now, signal, predecessor } = this.#options;
     const { faults, total: faultCount } = (await this.#source.findFaults?.()) ?? { faults: [], total: 0 };
     const view =
