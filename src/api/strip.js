@@ -1,18 +1,24 @@
 /**
  * Leaves out of `dist/` what a package need not have. Part of `npm run build`.
  *
+ * - What no source makes: files of sources that are gone. Bundles are made after this.
  * - Comments, indentation and local names of `dist/**\/*.js`. A stack trace names files, and each has one idea.
  * - Declarations that no entry point reaches. The others keep their comments, for editors.
  */
 
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
 import ts from 'typescript';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const dist = readdirSync(`${root}dist`, { recursive: true }).map((file) => join(root, 'dist', file));
+const made = readdirSync(`${root}dist`, { recursive: true, withFileTypes: true })
+  .filter((each) => each.isFile())
+  .map(({ parentPath, name }) => join(parentPath, name));
+const sourceOf = (file) => file.replace(`${root}dist`, `${root}src`).replace(/(?:\.d\.ts|\.js)$/, '.ts');
+const dist = made.filter((file) => existsSync(sourceOf(file)));
+for (const file of made) if (!dist.includes(file)) rmSync(file);
 
 await Promise.all(
   dist
