@@ -58,7 +58,8 @@ function parseOptions(args) {
     const [name, value] = args.slice(index, index + 2);
     if (!name.startsWith('-'))
       throw new UsageError(`${printable(name)}: expected -- before the command to run`);
-    if (value === undefined) throw new UsageError(`${printable(name)}: expected a value after it`);
+    if (value === undefined || (value === '' && name !== '--filter'))
+      throw new UsageError(`${printable(name)}: expected a value after it`);
     if (name === '--class') {
       if (!CLASSES.includes(value)) throw new UsageError(`--class: expected one of ${CLASSES.join(', ')}`);
       options.classes = [...(options.classes ?? []), value];
@@ -95,6 +96,8 @@ async function runCommand(command, options) {
     if (!content.cases.some((each) => operationsOf(each).includes(name)))
       throw new UsageError(`--operation: there is no ${printable(name)}`);
   }
+  // What cannot be written is told before an hour of cases, and what an earlier run left is not taken for this one's.
+  for (const path of [options.junit, options.markdown]) if (path !== undefined) writeFileSync(path, '');
   const ran = await run(command, content, options);
   const summary = summarise(ran, content.cases);
   process.stdout.write(renderText(ran, summary, content.manifest));

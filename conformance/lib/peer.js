@@ -109,7 +109,7 @@ export class Peer {
   #parse(line) {
     let answer;
     try {
-      answer = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line));
+      answer = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(line));
     } catch {
       // Told below.
     }

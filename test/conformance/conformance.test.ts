@@ -2,7 +2,16 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -209,6 +218,16 @@ describe('a wrong implementation', () => {
       'not one JSON object in UTF-8',
     ],
     ['answers a list', `process.stdout.write('[]\\n');`, 'not one JSON object in UTF-8'],
+    [
+      'begins with a byte order mark',
+      `process.stdout.write('\\ufeff' + JSON.stringify({ id, result: {} }) + '\\n');`,
+      'not one JSON object in UTF-8',
+    ],
+    [
+      'speaks UTF-16',
+      `process.stdout.write(Buffer.from(JSON.stringify({ id, result: {} }) + '\\n', 'utf16le'));`,
+      'a frame that nobody asked for',
+    ],
   ])('that %s ends the run', (_, answer, why) => {
     const { status, stdout } = runProgram(implementation(answer), ...TREES, '--timeout', '5');
     expect(status).toBe(1);
@@ -519,6 +538,7 @@ describe('what was not run is not called right', () => {
     [['run', '--operation', 'judge', '--', 'true']],
     [['run', '--timeout', '0', '--', 'true']],
     [['run', '--nonsense', 'x', '--', 'true']],
+    [['run', '--junit', '', '--', 'true']],
     [['run', '--', join('/', 'no', 'such', 'program')]],
     [['run', '--', process.execPath, '-e', '']],
     [['run', 'true']],
@@ -539,5 +559,18 @@ describe('what was not run is not called right', () => {
     );
     expect(status).toBe(2);
     expect(stderr).toContain('EISDIR');
+  });
+
+  test('a report that cannot be written is told before anything is run', () => {
+    const [heard, earlier] = [join(folder, 'heard'), join(folder, 'earlier.xml')];
+    writeFileSync(earlier, 'of an earlier run');
+    const program = `import('node:fs').then((fs) => fs.writeFileSync(${JSON.stringify(heard)}, ''))`;
+    const { status, stdout } = run(
+      'run',
+      ...['--junit', earlier, '--markdown', join(folder, 'none', 'page.md')],
+      ...['--', process.execPath, '-e', program],
+    );
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect([existsSync(heard), readFileSync(earlier, 'utf8')]).toEqual([false, '']);
   });
 });
