@@ -17,6 +17,7 @@ import {
   OTHER,
   PAYLOAD_DIGEST,
   ROW_WIDTH,
+  START,
   TYPE,
 } from './row';
 import { B64_TO_END, BEFORE_EVENT_ID, BEFORE_PAYLOAD_DIGEST, EVENT_MEMBER, MAX_LINE_BYTES } from './tables';
@@ -34,20 +35,21 @@ export function scan(block: usize, start: i32, end: i32, to: usize): bool {
   const bytes = changetype<Bytes>(block);
   const rows = changetype<Rows>(to);
   if (end - start > MAX_LINE_BYTES) return false;
-  memory.fill(to, 0, 4 * ROW_WIDTH);
-  rows[LINE_START] = start;
-  rows[LINE_END] = end;
+  begin(to, start, end, 0);
   const event = after(EVENT_MEMBER, bytes, start);
   if (event < 0) return false;
   rows[EVENT_START] = event;
   let type = typeOf(bytes, event);
   let next = type === OTHER ? -1 : endOfEvent(type, bytes, event, rows, 0);
-  // A line that begins like one of the three may be an extension, whose members have any names.
+  // A start begins like an execution.
+  if (next < 0 && type === EXECUTION) {
+    begin(to, start, end, event);
+    type = START;
+    next = endOfEvent(type, bytes, event, rows, 0);
+  }
+  // A line that begins like one of these may be an extension, whose members have any names.
   if (next < 0) {
-    memory.fill(to, 0, 4 * ROW_WIDTH);
-    rows[LINE_START] = start;
-    rows[LINE_END] = end;
-    rows[EVENT_START] = event;
+    begin(to, start, end, event);
     type = OTHER;
     next = endOfExtension(bytes, event, rows, 0);
   }
@@ -55,6 +57,14 @@ export function scan(block: usize, start: i32, end: i32, to: usize): bool {
   rows[EVENT_END] = next;
   rows[TYPE] = type;
   return true;
+}
+
+function begin(to: usize, start: i32, end: i32, event: i32): void {
+  const rows = changetype<Rows>(to);
+  memory.fill(to, 0, 4 * ROW_WIDTH);
+  rows[LINE_START] = start;
+  rows[LINE_END] = end;
+  rows[EVENT_START] = event;
 }
 
 /** Copies the event of a row without its two digests to `to`; returns the number of bytes. */

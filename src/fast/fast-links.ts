@@ -1,15 +1,22 @@
-/** The links' part of the fast step: actions that are opened, and executions of them or under a grant, of which no rule finds anything. */
+/**
+ * The links' part of the fast step: actions that are opened, starts of them, and executions of them or under a grant, of which no rule finds
+ * anything.
+ */
 
 import { decodeLatin1, encodeUtf8 } from '../base/bytes/text.js';
+import { toDigestText } from '../base/value/digest.js';
+import type { MeterVector } from '../base/value/meter.js';
 import type { Grant } from '../rules/bounds/grant.js';
 import { judgeWindows } from '../rules/bounds/judge.js';
 import type { Judgement } from '../rules/bounds/judgement.js';
+import type { OpenStart } from '../rules/bounds/started.js';
 import { SLICE_TOOL } from '../rules/bounds/tool-set.js';
 import { type ActionRow, type ActionRows, MAX_ROW_UNITS } from '../rules/verify/action-rows.js';
 import type { ActionTable } from '../rules/verify/action-table.js';
 import { requestOfCall } from '../rules/verify/approval-tables.js';
 import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import type { EventIndex } from '../rules/verify/event-index.js';
+import { askedOf, requestName } from '../rules/verify/links.js';
 import type { VerifyState } from '../rules/verify/state.js';
 import type { BlockTexts } from './blocks/block-texts.js';
 import type { FastLine } from './blocks/read-blocks.js';
@@ -17,7 +24,7 @@ import { FastAmounts } from './fast-amounts.js';
 import { isDigestText, orderTimes, orderTo } from './row-times.js';
 import type { BoundsView } from './scaled-account.js';
 import * as row from './scan/row.js';
-import { digestTextAt } from './scan/scanned-line.js';
+import { digestTextAt, recallText } from './scan/scanned-line.js';
 import { B64_IN_DIGEST, B64_LENGTH } from './scan/tables.js';
 
 /** What stands before the id of an event that asks for approval. */
@@ -36,6 +43,14 @@ export class FastLinks {
   #opened = -1;
   #spent = -1;
   #spentNumber = -1;
+  /** The request of the action that the current event opens, by its name. */
+  #request: string | undefined;
+  /** The id of the action that the current event starts or spends. */
+  #linked = '';
+  #start: Omit<OpenStart, 'place'> | undefined;
+  /** The known use of the last start, and its text. */
+  #meters: MeterVector = [];
+  #metersText = '';
   /** The bounds of the current execution, and its windows. */
   #view: BoundsView | undefined;
   #windows: Judgement | undefined;
@@ -50,6 +65,8 @@ export class FastLinks {
     bytes: new Uint8Array(),
     time: 0,
     timeEnd: 0,
+    expiry: 0,
+    expiryEnd: 0,
     file: '',
     line: 0,
     seq: 0,
@@ -105,8 +122,11 @@ export class FastLinks {
     this.#opened = -1;
     this.#spent = -1;
     this.#view = undefined;
+    this.#request = undefined;
+    this.#start = undefined;
     if (type === row.AUTHORIZATION && !this.#judgeAction(line, base, principal, isDenied)) return false;
     if (type === row.EXECUTION && !this.#judgeExecution(bytes, rows, at, principal)) return false;
+    if (type === row.START && !this.#judgeStart(bytes, rows, at, principal)) return false;
     const isNew = this.#events.locateWords(rows, base + row.ID_WORDS, this.#hashes[2 * at]!) === -1;
     if (isNew && !this.#isAwaited(bytes, rows[base + row.EVENT_ID]!)) return true;
     if (this.#opened !== -1) this.#rows.free(this.#opened);
@@ -134,6 +154,7 @@ export class FastLinks {
     const draft = this.#draft;
     if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.copyTo(draft)) return false;
     if (!isDenied && !this.#allowsAction(view, bytes, rows, base, principal)) return false;
+    if (!isDenied && !this.#isNewRequest(grant, bytes, rows, base, principal)) return false;
     draft.words = rows;
     draft.id = base + row.ID_WORDS;
     draft.intent = base + row.INTENT_WORDS;
@@ -142,6 +163,8 @@ export class FastLinks {
     draft.bytes = bytes;
     draft.time = rows[base + row.OCCURRED_AT]!;
     draft.timeEnd = rows[base + row.OCCURRED_AT + 1]!;
+    draft.expiry = rows[base + row.EXPIRES_AT]!;
+    draft.expiryEnd = rows[base + row.EXPIRES_AT + 1]!;
     draft.file = segment.file;
     draft.line = line.number;
     draft.seq = this.#state.chain.seq;
@@ -187,6 +210,66 @@ export class FastLinks {
     return this.#state.links.awaiting.has(requestOfCall(grant.principalId, grant.index, tool, params));
   }
 
+  /** Whether the request key of an allowed action, if any, is new (rule 18). */
+  #isNewRequest(
+    grant: Grant | undefined,
+    bytes: Uint8Array,
+    rows: Int32Array,
+    base: number,
+    principal: string,
+  ): boolean {
+    const key = rows[base + row.REQUEST_KEY]!;
+    if (key === 0) return true;
+    const name = requestName(principal, grant, decodeLatin1(bytes, key, rows[base + row.REQUEST_KEY + 1]!));
+    if (this.#state.links.requests.get(name) !== undefined) return false;
+    this.#request = name;
+    return true;
+  }
+
+  /** A start of an open action that has none (SPEC §3.8). Others take the slow path, those that do not count included. */
+  #judgeStart(bytes: Uint8Array, rows: Int32Array, at: number, principal: string): boolean {
+    const base = at * row.ROW_WIDTH;
+    const number = this.#events.locateWords(rows, base + row.LINK_WORDS, this.#hashes[2 * at + 1]!);
+    const action = number === -1 ? -1 : this.#actions.rowOf(number);
+    if (action === -1 || this.#rows.isDenied(action) || rows[base + row.PARAMS]! === 0) return false;
+    const index = this.#rows.grant(action);
+    const view = index === -1 ? this.#amounts.unbounded : this.#amounts.viewOf(index);
+    // So no stop has met the action.
+    if (view === undefined || needsRules(view)) return false;
+    const toolName = this.#texts.tools.at(bytes, rows, base);
+    if (this.#rows.principalId(action) !== principal || this.#rows.toolName(action) !== toolName)
+      return false;
+    if (!this.#rows.hasParams(action, rows, base + row.PARAMS_WORDS)) return false;
+    const meters = this.#metersOf(bytes, rows, base);
+    this.#linked = this.#texts.links.at(bytes, rows, base);
+    if (meters === undefined || this.#state.links.starts.has(this.#linked)) return false;
+    this.#start = {
+      toolName,
+      params: digestTextAt(bytes, rows[base + row.PARAMS]!),
+      startedAt: decodeLatin1(bytes, rows[base + row.STARTED_AT], rows[base + row.STARTED_AT + 1]),
+      recorder: recallText(bytes, rows[base + row.RECORDER]!, rows[base + row.RECORDER + 1]!),
+      isStopped: false,
+      meters,
+    };
+    return true;
+  }
+
+  /** The known use of a start, shared by those that say the same; undefined where the row has not all of it. */
+  #metersOf(bytes: Uint8Array, rows: Int32Array, base: number): MeterVector | undefined {
+    const count = rows[base + row.METER_COUNT]!;
+    if (count > row.ROW_AMOUNTS) return undefined;
+    const from = rows[base + row.METERS]!;
+    // The last unit, and `"}`.
+    const end =
+      count === 0 ? from : rows[base + row.AMOUNTS + (count - 1) * row.AMOUNT_WIDTH + row.UNIT + 1]! + 2;
+    const text = decodeLatin1(bytes, from, end);
+    if (text !== this.#metersText) {
+      this.#metersText = text;
+      this.#meters = JSON.parse(`[${text}]`) as MeterVector;
+    }
+    return this.#meters;
+  }
+
   /** An execution of an open action, or under a grant (rules 2, 4, 5, 8 and 14). */
   #judgeExecution(bytes: Uint8Array, rows: Int32Array, at: number, principal: string): boolean {
     const base = at * row.ROW_WIDTH;
@@ -195,7 +278,9 @@ export class FastLinks {
     const kind = this.#events.kindOf(number);
     if (kind !== 'action' && kind !== 'grant') return false;
     const { starts, grants } = this.#state.links;
-    if (starts.size > 0 && starts.has(this.#texts.links.at(bytes, rows, base))) return false;
+    // Of an action it changes nothing but that it ends. An execution under a grant ends only the one that it names.
+    if (kind === 'grant' && starts.size > 0 && starts.has(this.#texts.links.at(bytes, rows, base)))
+      return false;
     const action = kind === 'action' ? this.#actions.rowOf(number) : -1;
     if (kind === 'action' && (action === -1 || this.#rows.isDenied(action))) return false;
     const index =
@@ -220,6 +305,7 @@ export class FastLinks {
     this.#view = view;
     this.#spent = action;
     this.#spentNumber = action === -1 ? -1 : number;
+    if (action !== -1) this.#linked = this.#texts.links.at(bytes, rows, base);
     return true;
   }
 
@@ -273,7 +359,11 @@ export class FastLinks {
     if (orderTo(bytes, at, end, view.latest) < 0 || !isWithin(view, bytes, at, end)) return false;
     if (action === -1) return true;
     const all = this.#rows;
-    return orderTimes(bytes, at, end, all.timeBytes(action), all.timeAt(action), all.timeEnd(action)) >= 0;
+    const own = all.timeBytes(action);
+    if (orderTimes(bytes, at, end, own, all.timeAt(action), all.timeEnd(action)) < 0) return false;
+    const expiry = all.expiryAt(action);
+    const expiryEnd = all.expiryEnd(action);
+    return expiry === expiryEnd || orderTimes(bytes, at, end, own, expiry, expiryEnd) < 0;
   }
 
   /** Rules 6 and 7. */
@@ -287,7 +377,8 @@ export class FastLinks {
   }
 
   /** Adds the record that was judged. */
-  apply({ segment, number }: FastLine): void {
+  apply(line: FastLine, base: number): void {
+    const { segment, number } = line;
     this.#amounts.apply();
     const position = this.#position;
     position.file = segment.file;
@@ -295,6 +386,7 @@ export class FastLinks {
     position.seq = this.#state.chain.seq;
     if (this.#opened !== -1) {
       this.#actions.place(this.#events.addLocated(position, 'action', -1), this.#opened);
+      this.#applyAction(line, base);
     } else if (this.#view !== undefined) {
       this.#windows?.apply();
       for (const grant of this.#view.chain) grant.executions += 1;
@@ -303,8 +395,36 @@ export class FastLinks {
       if (this.#spent !== -1) {
         this.#actions.remove(this.#spentNumber);
         this.#events.spendNumber(this.#spentNumber, grant);
+        const { starts, expiring } = this.#state.links;
+        if (starts.size > 0) starts.delete(this.#linked);
+        if (expiring.size > 0 && expiring.has(this.#linked)) expiring.delete(this.#linked);
       }
-    } else this.#events.addLocated(position, 'other', -1);
+    } else {
+      this.#events.addLocated(position, 'other', -1);
+      if (this.#start !== undefined) this.#applyStart(line, base, this.#start);
+    }
+  }
+
+  /** The expiry and the request key of an allowed action. */
+  #applyAction({ bytes, facts: { rows } }: FastLine, base: number): void {
+    const { links } = this.#state;
+    const expiry = rows[base + row.EXPIRES_AT]!;
+    if (this.#draft.isDenied || (expiry === 0 && this.#request === undefined)) return;
+    const at = rows[base + row.EVENT_ID]!;
+    const id = decodeLatin1(bytes, at, at + B64_LENGTH);
+    if (expiry !== 0) links.expiring.set(id, decodeLatin1(bytes, expiry, rows[base + row.EXPIRES_AT + 1]!));
+    if (this.#request === undefined) return;
+    const asked = askedOf(this.#draft.toolName, digestTextAt(bytes, rows[base + row.PARAMS]!));
+    links.requests.set(this.#request, { id, asked });
+  }
+
+  #applyStart({ bytes, facts: { rows } }: FastLine, base: number, start: Omit<OpenStart, 'place'>): void {
+    const { starts, expiring } = this.#state.links;
+    const at = rows[base + row.EVENT_ID]!;
+    const id = decodeLatin1(bytes, at, at + B64_LENGTH);
+    const place = { ...this.#position, eventId: toDigestText(id) };
+    starts.set(this.#linked, new Map([[id, { ...start, place }]]));
+    if (expiring.has(this.#linked)) expiring.delete(this.#linked);
   }
 
   /** Writes the sums to the accounts. */

@@ -114,7 +114,7 @@ export class FastStep {
     this.#verdict = isDenied ? 'denied' : 'ok';
     if (isLate) foldOne(state, LATE);
     if (isOwn && !state.keyring.hasAuthority) state.selfIssuable += 1;
-    this.#links.apply(line);
+    this.#links.apply(line, base);
     state.countsByType.set(typeName, count + 1);
     state.countsByVerdict[this.#verdict] += 1;
     this.#signers.count(this.#verdict);
@@ -169,6 +169,7 @@ export class FastStep {
 function typeNameIn(bytes: Uint8Array, rows: Int32Array, base: number, type: number): string | undefined {
   if (type === row.AUTHORIZATION) return 'authorization';
   if (type === row.EXECUTION) return 'execution';
+  if (type === row.START) return START_TYPE;
   if (type !== row.OTHER) return undefined;
   const name = recallText(bytes, rows[base + row.EVENT_TYPE]!, rows[base + row.EVENT_TYPE + 1]!);
   return name.startsWith('x.') && name !== START_TYPE ? name : undefined;

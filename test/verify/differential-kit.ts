@@ -68,6 +68,8 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
   const oddity = pick(isShort ? [0, 0.1, 0.3, 0.6] : [0, 0.02, 0.1, 0.3]);
   const changes = pick(isShort ? [0, 0, 0.02, 0.05] : [0, 0, 0.002, 0.01]);
   const isTable = random() < 0.6;
+  // As gates write them: actions with an expiry and a request key, a start, an execution that names it.
+  const isGuarded = random() < 0.5;
   const maker = new Maker();
   const refused: number[] = [];
 
@@ -162,9 +164,17 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     random() < oddity / 4
       ? { source: { system: pick(['billing', 'other']), id: `${maker.lines.length}` } }
       : {};
+  /** Far away, or at the instant of an event to come, or with a fraction of a second more. */
+  const expiry = (): string => {
+    if (random() < 0.8)
+      return pick(['2026-01-02T00:00:20Z', '2026-03-01T00:00:00Z', '2026-03-01T00:00:00.5Z']);
+    const time = new Date(Date.UTC(2026, 0, 2) + (second + below(4)) * 1_000).toISOString().slice(0, 19);
+    return `${time}${pick(['', '', '.0', '.000000001'])}Z`;
+  };
   const makeAction = (): AnyEvent => {
     const approved = approvals.length > 0 && random() < oddity ? [pick(approvals).event_id] : undefined;
     const isAsked = random() < oddity / 4;
+    const isOtherCall = random() < oddity / 8;
     const made = event('authorization', {
       ...ALLOW,
       ...(isAsked && { decision: 'deny', decision_code: 'APPROVAL_REQUIRED' }),
@@ -177,10 +187,11 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
           ...TOOL,
           ...(approved && { approval_event_ids: approved }),
           meter_reservation: amounts(),
-          ...(random() < oddity / 4 && {
-            expires_at: pick(['2026-01-02T00:00:20Z', '2026-03-01T00:00:00Z']),
+          ...(isOtherCall && { tool_params_digest: digest('other') }),
+          ...(random() < (isGuarded ? 0.8 : oddity / 4) && { expires_at: expiry() }),
+          ...(random() < (isGuarded ? 0.7 : oddity / 4) && {
+            request_key: `ask/${random() < oddity / 4 ? below(5) : maker.lines.length}`,
           }),
-          ...(random() < oddity / 4 && { request_key: `ask/${below(5)}` }),
         },
         grant_event_id: pick(grants).event_id,
       },
@@ -190,8 +201,10 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
   };
   const makeStart = (): AnyEvent => {
     // Or it takes over the one that it follows.
-    const earlier = starts.length > 0 && random() < 0.4 ? pick(starts) : undefined;
-    const under = earlier?.under ?? pick([...open, ...grants]);
+    const earlier = starts.length > 0 && random() < (isGuarded ? oddity / 2 : 0.4) ? pick(starts) : undefined;
+    const begun = new Set(starts.map(({ under: each }) => each));
+    const fresh = isGuarded ? open.filter((each) => !begun.has(each)) : [];
+    const under = earlier?.under ?? pick(fresh.length > 0 ? fresh : [...open, ...grants]);
     const time = at();
     const start = event('x.northroot.start', {
       ...time,
@@ -206,10 +219,18 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
     starts.push({ start, under });
     return start;
   };
+  /** A start; of guarded calls mostly the earliest, and once. */
+  const takeStarted = (): (typeof starts)[number] => {
+    if (!isGuarded || random() < oddity / 2) return pick(starts);
+    const [first] = starts.splice(0, 1) as [(typeof starts)[number]];
+    const place = open.indexOf(first.under);
+    if (place !== -1) open.splice(place, 1);
+    return first;
+  };
   const makeExecution = (): AnyEvent => {
     const time = at();
     const isUnder = open.length > 0 && random() < 0.8;
-    const started = starts.length > 0 && random() < 0.3 ? pick(starts) : undefined;
+    const started = starts.length > 0 && random() < (isGuarded ? 0.7 : 0.3) ? takeStarted() : undefined;
     const under = started?.under ?? (isUnder ? open.splice(below(open.length), 1)[0] : pick(grants));
     if (isUnder && random() < oddity / 4) {
       // A release.
@@ -341,7 +362,8 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
   }
   function usual(): AnyEvent {
     const kind = random();
-    if (kind < 0.45) return makeAction();
+    if (isGuarded && kind < 0.3) return makeStart();
+    if (kind < (isGuarded ? 0.6 : 0.45)) return makeAction();
     return kind < 0.9 ? makeExecution() : event('x.note', { ...at(), text: 'usual' });
   }
   function bound(made: AnyEvent): AnyEvent {

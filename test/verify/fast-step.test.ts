@@ -8,11 +8,13 @@ import { runVerification, type VerifyOptions } from '../../src/rules/verify/run-
 import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { FastStep } from '../../src/fast/fast-step.js';
+import { AUTHORIZATION, EXECUTION, ROW_WIDTH, START, TYPE } from '../../src/fast/scan/row.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import { action, authorization, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { DIGEST, brief, genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
+import { makeLedger } from './differential-kit.js';
 import { ledgerNearBounds } from './near-bounds.js';
 import { makeOrigin, mutateLedger } from './mutation-kit.js';
 import { LedgerMaker, anchorAt, keyEvent } from './seal-kit.js';
@@ -79,6 +81,26 @@ test(
     expect(taken / asked).toBeLessThan(0.9);
   },
 );
+
+test('guarded calls: authorizations with an expiry and a request key, starts, executions', async () => {
+  const random = makeRandom(Number(process.env['SEED'] ?? 20_261_127));
+  const types: unknown[] = [];
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with its own `this`
+  const { tryApply } = FastStep.prototype;
+  vi.spyOn(FastStep.prototype, 'tryApply').mockImplementation(function (this: FastStep, line) {
+    const isTaken = tryApply.call(this, line);
+    // The line is used again for the next one.
+    if (isTaken) types.push(line.facts.rows[(line.facts.rowAt[line.index] ?? 0) * ROW_WIDTH + TYPE]);
+    return isTaken;
+  });
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(40, 10_000)); n += 1) {
+    const { bytes } = makeLedger(random, 20 + Math.floor(random() * 70));
+    const expected = await stateOf(bytes, false);
+    expect(await stateOf(bytes, true), bytes.toString('base64')).toEqual(expected);
+  }
+  for (const type of [AUTHORIZATION, EXECUTION, START])
+    expect(types.filter((each) => each === type).length).toBeGreaterThan(20);
+});
 
 test('counts what is used under more grants than are remembered at once', async () => {
   const grants = Array.from({ length: 1_030 }, (_, n) => grant({}, undefined, { policy_id: `p${n}` }));

@@ -8,6 +8,8 @@ export const AUTHORIZATION = 1;
 export const EXECUTION = 2;
 export const ADJUSTMENT = 3;
 export const OTHER = 4;
+/** `x.northroot.start`, in the form that counts (SPEC §3.8). */
+export const START = 5;
 
 /*
  * The members of a row. Offsets are into the scanned bytes, 0 for an absent member. A text has two: of its first character and of its
@@ -34,7 +36,7 @@ export const PRINCIPAL = 17;
 /** For a type without a schema. */
 export const EVENT_TYPE = 19;
 export const TOOL = 21;
-/** `auth_event_id` of an execution, `grant_event_id` of an action or an adjustment. */
+/** `auth_event_id` of an execution or a start, `grant_event_id` of an action or an adjustment. */
 export const LINK = 23;
 /** `execution_event_id` of an adjustment. */
 export const EXECUTION_ID = 24;
@@ -46,11 +48,15 @@ export const METERS = 28;
 export const METER_COUNT = 29;
 export const STARTED_AT = 30;
 export const ENDED_AT = 32;
+/* In the same places: of an action its expiry and its request key, of a start its recorder. */
+export const EXPIRES_AT = 30;
+export const REQUEST_KEY = 32;
+export const RECORDER = 32;
 export const PLACES_END = 34;
 
 /*
  * Written by `relate.ts`: the first rows of the block, from 0, known to have the same principal, tool, link and first keyid; and digests
- * as eight numbers each: the event's id, the link, and, in an authorization or execution with SHA-256 digests only, the intent, the
+ * as eight numbers each: the event's id, the link, and, in an authorization, execution or start with SHA-256 digests only, the intent, the
  * parameters and the user's intent if present.
  */
 export const SAME_PRINCIPAL = 34;

@@ -17,10 +17,12 @@ import {
   EVENT_END,
   EVENT_START,
   EVENT_TYPE,
+  EXECUTION,
   LINE_END,
   LINE_START,
   OTHER,
   ROW_WIDTH,
+  START,
   TOOL,
   TYPE,
 } from './row.js';
@@ -69,7 +71,13 @@ export function scanRecord(
   rows[base + EVENT_START] = event;
   let type = typeOf(bytes, event);
   let next = type === OTHER ? -1 : endOfEvent(type, bytes, event, rows, base);
-  // An extension may begin like one of the three.
+  // A start begins like an execution.
+  if (next < 0 && type === EXECUTION) {
+    type = START;
+    forgetEvent(rows, base);
+    next = endOfEvent(type, bytes, event, rows, base);
+  }
+  // An extension may begin like one of these.
   if (next < 0) {
     type = OTHER;
     forgetEvent(rows, base);

@@ -152,7 +152,14 @@ const meters = new MeterReader();
 
 const NO_FAULTS: readonly never[] = [];
 const NO_RESOURCES: readonly ResourceRef[] = [];
-const TYPE_NAMES: readonly TypeName[] = ['other', 'authorization', 'execution', 'adjustment', 'other'];
+const TYPE_NAMES: readonly TypeName[] = [
+  'other',
+  'authorization',
+  'execution',
+  'adjustment',
+  'other',
+  'other',
+];
 
 /**
  * An examined line without faults, over a row of {@link scanRecord} whose ids are right ({@link hasTrueIdentity}). Bytes and row MUST NOT
@@ -277,10 +284,10 @@ export class ScannedLine {
       toolName: this.#recall(row.TOOL),
       params: digestTextAt(this.#bytes, this.#get(row.PARAMS)),
       reservation: this.#readAmounts(),
+      expiresAt: this.#maybeText(row.EXPIRES_AT),
+      requestKey: this.#maybeText(row.REQUEST_KEY),
       // Events with these members are not scannable.
-      expiresAt: undefined,
       approvalIds: [],
-      requestKey: undefined,
       system: undefined,
       firstDouble: -1,
     };

@@ -9,6 +9,7 @@ import {
   EVENT_ID,
   EVENT_TYPE,
   EXECUTION_ID,
+  EXPIRES_AT,
   HAS_ERROR_CODE,
   HAS_FAILED_CHECK,
   HAS_OUTPUT_DIGEST,
@@ -28,6 +29,8 @@ import {
   PAYLOAD_DIGEST,
   PREVIOUS_ID,
   PRINCIPAL,
+  RECORDER,
+  REQUEST_KEY,
   STARTED_AT,
   TOOL,
   USER_INTENT,
@@ -61,6 +64,7 @@ export const IN_CODE = 1 << 7;
 export const IN_ALG = 1 << 8;
 export const IN_TYPE = 1 << 9;
 export const LOWER = 1 << 10;
+export const IN_REQUEST_KEY = 1 << 11;
 
 export const CLASS = new Uint16Array(256);
 const UPPER_CASE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
@@ -78,6 +82,7 @@ for (const [bit, characters] of [
   [IN_ALG, `${LOWER_CASE}${DIGITS}-`],
   [IN_TYPE, `${UPPER_CASE}${LOWER_CASE}${DIGITS}_.:/-`],
   [LOWER, LOWER_CASE],
+  [IN_REQUEST_KEY, `${UPPER_CASE}${LOWER_CASE}${DIGITS}._:/+=@-`],
 ] as const) {
   for (const character of characters) CLASS[character.charCodeAt(0)]! |= bit;
 }
@@ -99,6 +104,10 @@ export const OBJECT = 12;
 const LIST = 13;
 export const TYPE_NAME = 14;
 export const PROFILE_ID = 15;
+export const REQUEST_KEY_TEXT = 16;
+/** Of a start. */
+export const RECORDER_NAME = 17;
+export const START_NAME = 18;
 
 /** A member: the text before its value, the form of the value, and what the row keeps of it. */
 interface Member {
@@ -174,6 +183,7 @@ export const AUTHORIZATION_EVENT = 8;
 export const EXECUTION_EVENT = 9;
 export const ADJUSTMENT_EVENT = 10;
 export const ENVELOPE = 11;
+export const START_EVENT = 12;
 
 const PROFILE = constant('canonical_profile_id', '"northroot-jcs-v1"');
 const VERSION = constant('event_version', '"1"');
@@ -210,7 +220,9 @@ const OBJECTS: readonly (readonly Member[])[] = [
     constant('warnings', '[]'),
   ],
   /* ACTION */ [
+    may('expires_at', TIMESTAMP, { slot: EXPIRES_AT }),
     may('meter_reservation', METER_VECTOR, { slot: METERS, limit: 0 }),
+    may('request_key', REQUEST_KEY_TEXT, { slot: REQUEST_KEY }),
     must('tool_name', TOOL_NAME, { slot: TOOL }),
     must('tool_params_digest', DIGEST, { slot: PARAMS }),
   ],
@@ -300,6 +312,25 @@ const OBJECTS: readonly (readonly Member[])[] = [
     PREVIOUS_OF,
     PRINCIPAL_OF,
   ],
+  /* START_EVENT: the members that an execution has before it ends (`rules/verify/starts.ts`), and no others. */ [
+    must('auth_event_id', SHA256, { slot: LINK }),
+    PROFILE,
+    CONTEXT_OF,
+    ID_OF,
+    must('event_type', START_NAME, { slot: EVENT_TYPE }),
+    VERSION,
+    INTENTS_OF,
+    LEDGER_OF,
+    must('meter_known', METER_VECTOR, { slot: METERS, limit: 0 }),
+    TIME_OF,
+    PAYLOAD_OF,
+    PREVIOUS_OF,
+    PRINCIPAL_OF,
+    must('recorder', RECORDER_NAME, { slot: RECORDER }),
+    must('started_at', TIMESTAMP, { slot: STARTED_AT }),
+    must('tool_name', TOOL_NAME, { slot: TOOL }),
+    may('tool_params_digest', DIGEST, { slot: PARAMS }),
+  ],
 ];
 
 /*
@@ -359,6 +390,7 @@ export const HUMAN = asBytes('human:');
 export const ORG = asBytes('org:');
 export const SERVICE = asBytes('service:');
 export const ABANDONED = asBytes('"ABANDONED"');
+export const START_TYPE_TEXT = asBytes('"x.northroot.start"');
 
 export const B64_LENGTH = 43;
 /** From a signature's `{` to its keyid. */

@@ -22,6 +22,7 @@ import {
   AUTHORIZATION,
   EXECUTION,
   OTHER,
+  START,
   FLAGS,
   PREV,
   SIGNATURES,
@@ -65,6 +66,7 @@ import {
   IN_ALG,
   IN_TYPE,
   LOWER,
+  IN_REQUEST_KEY,
   CLASS,
   NOTHING,
   SHA256,
@@ -81,10 +83,14 @@ import {
   OBJECT,
   TYPE_NAME,
   PROFILE_ID,
+  REQUEST_KEY_TEXT,
+  RECORDER_NAME,
+  START_NAME,
   NO_LIMIT,
   AUTHORIZATION_EVENT,
   EXECUTION_EVENT,
   ADJUSTMENT_EVENT,
+  START_EVENT,
   FIRST,
   TEXT_AT,
   TEXTS,
@@ -117,6 +123,7 @@ import {
   ORG,
   SERVICE,
   ABANDONED,
+  START_TYPE_TEXT,
   B64_LENGTH,
   B64_IN_DIGEST,
   MAX_SIG_LENGTH,
@@ -143,8 +150,10 @@ export function typeOf(bytes: Bytes, event: Int): Int {
  */
 
 export function endOfEvent(type: Int, bytes: Bytes, from: Int, rows: Rows, base: Int): Int {
-  const event =
-    type === AUTHORIZATION ? AUTHORIZATION_EVENT : type === EXECUTION ? EXECUTION_EVENT : ADJUSTMENT_EVENT;
+  let event = ADJUSTMENT_EVENT;
+  if (type === AUTHORIZATION) event = AUTHORIZATION_EVENT;
+  else if (type === EXECUTION) event = EXECUTION_EVENT;
+  else if (type === START) event = START_EVENT;
   const end = endOfObject(event, bytes, from, rows, base);
   const flags = rows[base + FLAGS]!;
   if (type === EXECUTION && (flags & IS_FAILURE) !== 0 && (flags & HAS_ERROR_CODE) === 0) return -1;
@@ -214,6 +223,12 @@ export function endOfValue(m: Int, bytes: Bytes, at: Int, rows: Rows, base: Int)
       return endOfClass(bytes, at, IN_CODE, 1, 64);
     case PROFILE_ID:
       return endOfClass(bytes, at, BASE64URL, 16, 128);
+    case RECORDER_NAME:
+      return keep(endOfClass(bytes, at, BASE64URL, 16, 128), at, rows, slot);
+    case REQUEST_KEY_TEXT:
+      return keep(endOfClass(bytes, at, IN_REQUEST_KEY, 1, 128), at, rows, slot);
+    case START_NAME:
+      return keep(after(START_TYPE_TEXT, bytes, at), at, rows, slot);
     case TEXT:
       return endOfText(bytes, at, LIMITS[m]!);
     case CHOICE:

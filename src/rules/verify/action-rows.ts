@@ -1,5 +1,5 @@
 /**
- * Open and denied actions in rows of 256 bytes, for comparison with executions. Only actions from the fast path fit a row (`ActionRow`);
+ * Open and denied actions in rows of 288 bytes, for comparison with executions. Only actions from the fast path fit a row (`ActionRow`);
  * all others are packed (`action-table.ts`).
  */
 
@@ -36,7 +36,7 @@ export class Names {
 export const MAX_ROW_UNITS = 6;
 
 /* Where things lie in a row, in bytes, and in numbers of their size. */
-const ROW_BYTES = 256;
+const ROW_BYTES = 288;
 const DIGEST_BYTES = 32;
 const DIGEST_WORDS = 8;
 const INTENT = 0;
@@ -57,6 +57,9 @@ const SEQ = 152 / 8;
 const UNITS = 160 / 2;
 const VALUES = 176 / 8;
 const ID = 224;
+/** The length of its expiry, 0 for none, and the text, up to 30 characters. */
+const EXPIRY_LENGTH = 256;
+const EXPIRY = 257;
 /** A unit's name has 12 bits of 16, the scale of its amount the others. */
 const SCALES = 16;
 
@@ -74,6 +77,9 @@ export interface ActionRow {
   /** The offsets of `occurred_at` and of its closing quote. */
   time: number;
   timeEnd: number;
+  /** Likewise of its expiry; equal for none. */
+  expiry: number;
+  expiryEnd: number;
   file: string;
   line: number;
   seq: number;
@@ -105,7 +111,7 @@ export class ActionRows {
 
   /** Writes an action to a free row. @returns The row; -1 where it does not fit. */
   add(action: ActionRow): number {
-    const { bytes, words, unitCount, units, time, timeEnd } = action;
+    const { bytes, words, unitCount, units, time, timeEnd, expiry, expiryEnd } = action;
     if (unitCount > MAX_ROW_UNITS) return -1;
     const file = this.#names.numberOf(action.file);
     const principal = this.#names.numberOf(action.principalId);
@@ -129,6 +135,8 @@ export class ActionRows {
     target[at + UNIT_COUNT] = unitCount;
     target[at + IS_DENIED] = action.isDenied ? 1 : 0;
     for (let i = time; i < timeEnd; i += 1) target[at + TIME + i - time] = bytes[i]!;
+    target[at + EXPIRY_LENGTH] = expiryEnd - expiry;
+    for (let i = expiry; i < expiryEnd; i += 1) target[at + EXPIRY + i - expiry] = bytes[i]!;
     own[word + GRANT] = action.grant;
     const short = at / 2;
     shorts[short + FILE] = file;
@@ -157,6 +165,8 @@ export class ActionRows {
       reservation.set(this.unit(row, i), rationalOfDecimal(this.amount(row, i), this.scale(row, i)));
     const file = this.#names.at(this.#short(row, FILE));
     const grant = this.grant(row);
+    const expiry = this.expiryAt(row);
+    const expiryEnd = this.expiryEnd(row);
     return {
       place: { file, line: this.#number(row, LINE), seq: this.seq(row), eventId: this.eventId(row) },
       decision: this.isDenied(row) ? 'deny' : 'allow',
@@ -168,7 +178,7 @@ export class ActionRows {
       toolName: this.toolName(row),
       params: digest(PARAMS),
       reservation,
-      expiresAt: undefined,
+      expiresAt: expiry === expiryEnd ? undefined : decodeLatin1(bytes, expiry, expiryEnd),
       system: undefined,
     };
   }
@@ -224,6 +234,12 @@ export class ActionRows {
     );
   }
 
+  /** Whether the words at an index are those of its parameters. */
+  hasParams(row: number, words: Int32Array, params: number): boolean {
+    const at = ((row % PIECE_ROWS) * ROW_BYTES) / 4;
+    return isSameDigest(words, params, this.#words[Math.floor(row / PIECE_ROWS)]!, at + PARAMS / 4);
+  }
+
   /** The bytes and offset of its `occurred_at`. */
   timeBytes(row: number): Uint8Array {
     return this.#bytes[Math.floor(row / PIECE_ROWS)]!;
@@ -236,6 +252,17 @@ export class ActionRows {
   timeEnd(row: number): number {
     const at = this.timeAt(row);
     return at + this.timeBytes(row)[at - TIME + TIME_LENGTH]!;
+  }
+
+  /** The offset of its expiry in {@link ActionRows.timeBytes}. */
+  expiryAt(row: number): number {
+    return (row % PIECE_ROWS) * ROW_BYTES + EXPIRY;
+  }
+
+  /** Equal where it has none. */
+  expiryEnd(row: number): number {
+    const at = this.expiryAt(row);
+    return at + this.timeBytes(row)[at - EXPIRY + EXPIRY_LENGTH]!;
   }
 
   #digest(row: number, place: number): string {
