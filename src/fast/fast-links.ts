@@ -220,7 +220,7 @@ export class FastLinks {
   ): boolean {
     const key = rows[base + row.REQUEST_KEY]!;
     if (key === 0) return true;
-    const name = requestName(principal, grant, decodeLatin1(bytes, key, rows[base + row.REQUEST_KEY + 1]!));
+    const name = requestName(principal, grant, decodeLatin1(bytes, key, rows[base + row.REQUEST_KEY + 1]));
     if (this.#state.links.requests.get(name) !== undefined) return false;
     this.#request = name;
     return true;
@@ -412,7 +412,7 @@ export class FastLinks {
     if (this.#draft.isDenied || (expiry === 0 && this.#request === undefined)) return;
     const at = rows[base + row.EVENT_ID]!;
     const id = decodeLatin1(bytes, at, at + B64_LENGTH);
-    if (expiry !== 0) links.expiring.set(id, decodeLatin1(bytes, expiry, rows[base + row.EXPIRES_AT + 1]!));
+    if (expiry !== 0) links.expiring.set(id, decodeLatin1(bytes, expiry, rows[base + row.EXPIRES_AT + 1]));
     if (this.#request === undefined) return;
     const asked = askedOf(this.#draft.toolName, digestTextAt(bytes, rows[base + row.PARAMS]!));
     links.requests.set(this.#request, { id, asked });
