@@ -85,7 +85,6 @@ test(
 test('guarded calls: authorizations with an expiry and a request key, starts, executions', async () => {
   const random = makeRandom(Number(process.env['SEED'] ?? 20_261_127));
   const types: unknown[] = [];
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with its own `this`
   const { tryApply } = FastStep.prototype;
   vi.spyOn(FastStep.prototype, 'tryApply').mockImplementation(function (this: FastStep, line) {
     const isTaken = tryApply.call(this, line);
