@@ -31,6 +31,7 @@ export function fileSystemOf(files: Files, life: Life): FileSystem {
     removeFolder: () => step(),
     rename: move,
     renameNew: move,
+    followLinks: (path) => step().then(() => path),
     stampOf: (path) => step().then(() => String(files.get(path)?.length)),
     modifiedAt: () => step().then(() => life.scheduler.now),
     syncFolderOf: () => step(),

@@ -70,6 +70,7 @@ export class CrashingFileSystem implements FileSystem {
       this.#changed(to, () => rmSync(to, { force: true }));
     });
 
+  followLinks: FileSystem['followLinks'] = (path) => this.#live(() => nodeFileSystem.followLinks(path));
   stampOf: FileSystem['stampOf'] = (path) => this.#live(() => nodeFileSystem.stampOf(path));
 
   modifiedAt: FileSystem['modifiedAt'] = (path) => this.#live(() => nodeFileSystem.modifiedAt(path));

@@ -55,6 +55,7 @@ export class ForgetfulFileSystem implements FileSystem {
       if (this.#unsynced.delete(from)) this.#unsynced.add(to);
     });
 
+  followLinks: FileSystem['followLinks'] = (path) => this.#live(() => nodeFileSystem.followLinks(path));
   stampOf: FileSystem['stampOf'] = (path) => this.#live(() => nodeFileSystem.stampOf(path));
 
   modifiedAt: FileSystem['modifiedAt'] = (path) => this.#live(() => nodeFileSystem.modifiedAt(path));

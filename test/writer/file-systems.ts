@@ -81,6 +81,7 @@ abstract class HookedFileSystem implements FileSystem {
     this.around('rename', to, () => nodeFileSystem.rename(from, to));
   renameNew: FileSystem['renameNew'] = (from, to) =>
     this.around('renameNew', to, () => nodeFileSystem.renameNew(from, to));
+  followLinks: FileSystem['followLinks'] = (path) => nodeFileSystem.followLinks(path);
   stampOf: FileSystem['stampOf'] = (path) => this.around('stampOf', path, () => nodeFileSystem.stampOf(path));
   modifiedAt: FileSystem['modifiedAt'] = (path) =>
     this.around('modifiedAt', path, () => nodeFileSystem.modifiedAt(path));

@@ -9,7 +9,7 @@
 
 import { spawn } from 'node:child_process';
 import { NorthrootError } from '../../base/error.js';
-import { followLinks, kindOfPath } from '../../log/fs/file-system.js';
+import { kindOfPath, nodeFileSystem } from '../../log/fs/file-system.js';
 import { findProgram } from '../../log/fs/program.js';
 import type { IsolationLevel } from './kernel-tool.js';
 
@@ -103,13 +103,13 @@ const EMPTY = /^\/(?:tmp|run|dev)\//;
 
 /** Nothing can be put behind a link: it is put where the link leads, and by the given path too where the link is not seen. */
 async function binding(option: '--bind' | '--ro-bind', path: string): Promise<readonly string[]> {
-  const real = await followLinks(path);
+  const real = await nodeFileSystem.followLinks(path);
   const given = real !== path && EMPTY.test(path) ? [option, real, path] : [];
   return [option, real, real, ...given];
 }
 
 async function hiding(given: string): Promise<readonly string[]> {
-  const path = await followLinks(given);
+  const path = await nodeFileSystem.followLinks(given);
   const kind = await kindOfPath(path);
   if (kind === 'missing') return [];
   return kind === 'folder' ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path];

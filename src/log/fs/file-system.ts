@@ -68,6 +68,8 @@ export interface FileSystem {
   rename(from: string, to: string): Promise<void>;
   /** Atomic; never replaces. @throws NorthrootError `FILE_EXISTS` */
   renameNew(from: string, to: string): Promise<void>;
+  /** Where a path leads; itself where that is nowhere. */
+  followLinks(path: string): Promise<string>;
   /** The file's identity, size and change times as text; differs after each change, as far as the clock can tell. */
   stampOf(path: string): Promise<string>;
   /** In milliseconds since 1970. */
@@ -204,6 +206,10 @@ export const nodeFileSystem: FileSystem = {
     }
     // The file is in place; a leftover temporary name is removed later.
     await unlink(from).catch(() => undefined);
+  },
+
+  followLinks(path) {
+    return realpath(path).catch(() => path);
   },
 
   stampOf(path) {
@@ -446,18 +452,13 @@ export async function replaceFile(
   await (options.fileSystem ?? nodeFileSystem).syncFolderOf(path);
 }
 
-/** Where a path leads; itself where that is nowhere. */
-export async function followLinks(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
-}
-
 /**
  * Writes a file of somebody's, such as settings: where it is a link, to what it leads to; with the permissions that it had. Its folder is
  * made.
  */
 export async function rewriteFile(path: string, bytes: Uint8Array): Promise<void> {
   await nodeFileSystem.makeFolder(dirname(path));
-  const own = await followLinks(path);
+  const own = await nodeFileSystem.followLinks(path);
   const permissions = await stat(own).then(
     ({ mode }) => mode & 0o777,
     () => undefined,

@@ -6,7 +6,7 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
-import { type FileSystem, followLinks, nodeFileSystem, type OpenFile, placeFile } from '../fs/file-system.js';
+import { type FileSystem, nodeFileSystem, type OpenFile, placeFile } from '../fs/file-system.js';
 import type { StoredEnd } from '../store/ledger-store.js';
 import { isSameEnd } from './head.js';
 import type { PositionWitness } from './witness.js';
@@ -65,7 +65,7 @@ export class FileWitness implements PositionWitness {
       const text = `${JSON.stringify({ size: to.size, tip: toDigestText(to.tip) })}\n`;
       if (size > MAX_BYTES) {
         // Other writers may not come by the link.
-        const path = await followLinks(this.path);
+        const path = await this.#fileSystem.followLinks(this.path);
         await placeFile(path, Buffer.from(text), { fileSystem: this.#fileSystem });
         await this.#fileSystem.syncFolderOf(path);
         return true;

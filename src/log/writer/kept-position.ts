@@ -11,7 +11,6 @@ import { NorthrootError } from '../../base/error.js';
 import { fromDigestText, SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
 import {
   type FileSystem,
-  followLinks,
   nodeFileSystem,
   type OpenFile,
   placeFile,
@@ -123,7 +122,7 @@ export class PositionKeeper {
         await this.#closeFile();
         if (this.#isNew && !this.#isNamed && isStoreUrl(this.#store.name))
           await this.#fileSystem.makeFolder(stateFolder(), 0o700);
-        await placeFile(await followLinks(path), line, { fileSystem: this.#fileSystem });
+        await placeFile(await this.#fileSystem.followLinks(path), line, { fileSystem: this.#fileSystem });
         if (this.#isNew) await this.#fileSystem.syncFolderOf(path);
         this.#isNew = false;
         this.#bytes = line.length;
