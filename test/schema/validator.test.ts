@@ -110,6 +110,8 @@ describe('a validator', () => {
     expect(validate({ ...samples.approval, ...members })).toBe(false);
     expect(validate.errors).toHaveLength(1000);
     expect(validate.errors?.at(-1)).toMatchObject({ keyword: 'additionalProperties', member: 'm999' });
+    expect(validate(samples.approval)).toBe(true);
+    expect(validate.errors).toBeUndefined();
   });
 
   it('is of a schema that there is', () => {

@@ -57,7 +57,7 @@ export interface SchemaNode {
 /** Whether a value has the schema's shape; if not, `errors` holds its first thousand failed keywords until the next call. */
 export interface Validator {
   (value: unknown): boolean;
-  errors?: readonly SchemaError[];
+  errors?: readonly SchemaError[] | undefined;
 }
 
 /** @param ref - As in {@link SchemaNode} */
@@ -65,6 +65,7 @@ export function validatorOf(ref: string): Validator {
   let shape: Shape | undefined;
   const validate: Validator = (value) => {
     shape ??= referredShape(ref);
+    validate.errors = undefined;
     // Nearly all values are valid, and need no pointers.
     if (isValid(shape, value)) return true;
     const errors: SchemaError[] = [];
