@@ -301,7 +301,8 @@ class Proxy {
         ...Object.entries(answerHeaders).flat(),
         ...(this.#isStopping ? ['Connection', 'close'] : []),
       ]);
-      response.flushHeaders();
+      // With the first of the body, if that is there.
+      if (message.readableLength === 0) response.flushHeaders();
     };
     let fault: ProxyFault | undefined;
     let last: Uint8Array | undefined;
@@ -327,8 +328,10 @@ class Proxy {
     // The client has what came, and sees that it is not all.
     const isCut = fault !== undefined && CUTS.has(fault.code);
     if (fault === undefined) await (sent ?? this.#finish(response, last));
-    else if (isCut) this.#breakOff(response);
-    else response.destroy();
+    else if (isCut) {
+      response.flushHeaders();
+      this.#breakOff(response);
+    } else response.destroy();
     await done;
   }
 
