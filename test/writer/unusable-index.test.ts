@@ -67,7 +67,7 @@ test('one that cannot be written to forgets nothing', async () => {
   })) as never);
   await appendAll(ledger, 2);
   // Once the lock is given back.
-  await vi.waitFor(() => expect(batch).toHaveBeenCalled());
+  await vi.waitFor(() => expect(batch).toHaveBeenCalled(), 20_000);
   await appendAll(ledger, 3);
   await ledger.close();
   expect(await appendAll(await open(), 1, 2, 3)).toEqual(Array(3).fill('exists'));
