@@ -1,6 +1,6 @@
 /**
  * What a proxy for models costs beside a plain reverse proxy of Node: time to the first byte and to the last, streams at once, flat out and at
- * the pace of a model, memory of a long stream. `node bench/llm.js [--calls 200] [--streams 64] [--megabytes 1024]`, after a build.
+ * the pace of a model, memory of a long stream. `node bench/llm.js [--calls 1000] [--streams 64] [--megabytes 1024]`, after a build.
  */
 
 import { spawn } from 'node:child_process';
@@ -24,7 +24,7 @@ import {
 const SELF = fileURLToPath(import.meta.url);
 const { values } = parseArgs({
   options: {
-    calls: { type: 'string', default: '200' },
+    calls: { type: 'string', default: '1000' },
     streams: { type: 'string', default: '64' },
     megabytes: { type: 'string', default: '1024' },
     role: { type: 'string' },
@@ -62,6 +62,8 @@ const ANSWER = JSON.stringify({
   usage: { prompt_tokens: 10, completion_tokens: 20 },
 });
 
+/** Calls of each proxy that are not counted: Node still compiles what they run. */
+const WARM_UP = 200;
 const PACE_MS = 20;
 const PACED_EVENTS = 100;
 
@@ -225,10 +227,10 @@ async function measure(plain, guarded) {
   for (const stream of [false, true]) {
     const times = { plain: [], guarded: [] };
     const wholes = { plain: [], guarded: [] };
-    for (let n = 0; n < Number(values.calls) + 20; n += 1)
+    for (let n = 0; n < Number(values.calls) + WARM_UP; n += 1)
       for (const [name, { url }] of Object.entries({ plain, guarded })) {
         const { first, ms } = await call(url, stream);
-        if (n < 20) continue;
+        if (n < WARM_UP) continue;
         times[name].push(first);
         wholes[name].push(ms);
       }

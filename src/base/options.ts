@@ -37,16 +37,21 @@ export function checkOptions<T extends object>(where: string, options: T, types:
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new TypeError(`${where}: expected an object of options, found ${describeValue(given)}`);
   }
-  for (const [name, value] of Object.entries(given)) {
+  // Without an array for each option: requests are checked several times on their way.
+  for (const name of Object.keys(given)) {
+    const value = (given as Record<string, unknown>)[name];
     if (!Object.hasOwn(types, name)) {
       const hint = didYouMean(name, Object.keys(types));
       throw new TypeError(
         `${where}: there is no option ${printable(name, 80)}${hint === undefined ? '' : `; ${hint}`}`,
       );
     }
-    const allowed = [types[name as keyof T]].flat() as OptionType[];
-    if (value === undefined || allowed.some((type) => isOfType(value, type))) continue;
-    const expected = allowed.filter((type) => type !== 'any').map((type) => PHRASES[type]);
+    if (value === undefined) continue;
+    const type: OptionType | readonly OptionType[] = types[name as keyof T];
+    if (typeof type === 'string' ? isOfType(value, type) : type.some((each) => isOfType(value, each)))
+      continue;
+    const allowed = typeof type === 'string' ? [type] : type;
+    const expected = allowed.filter((each) => each !== 'any').map((each) => PHRASES[each]);
     throw new TypeError(
       `${where}: option ${name}: expected ${expected.join(' or ')}, found ${describeValue(value)}`,
     );

@@ -1,5 +1,6 @@
 /** What the operating system says, in northroot's words: also where Node has no name for it, and where closing fails. */
 
+import type * as Fs from 'node:fs';
 import type * as FsPromises from 'node:fs/promises';
 import { writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -35,6 +36,19 @@ vi.mock('node:fs/promises', async (importOriginal) => {
           if (faults.close !== undefined) throw faults.close;
         },
       });
+    },
+  };
+});
+
+// What is small is written at once.
+vi.mock('node:fs', async (importOriginal) => {
+  const original = await importOriginal<typeof Fs>();
+  const write = original.writeSync as (...each: unknown[]) => number;
+  return {
+    ...original,
+    writeSync: (...each: unknown[]) => {
+      if (faults.write !== undefined) throw faults.write;
+      return write(...each);
     },
   };
 });

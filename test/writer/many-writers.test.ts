@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
+import { systemClock } from '../../src/base/clock.js';
 import type { WriteLock } from '../../src/log/store/ledger-store.js';
 import { MemoryStore } from '../store/memory-store.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
@@ -331,6 +332,18 @@ describe('a cache of states', () => {
     endSave();
     expect(await next).toBe(2);
     await ledger.close();
+  });
+
+  test('keeps one state for groups that share a lock, and more where they write much', async () => {
+    const stateCache = new TestCache();
+    // Time stands still: the lock is kept.
+    const clock = { ...systemClock, ticks: () => 0 };
+    const ledger = await LedgerClass.open(new MemoryStore().open(), { ...OPTIONS, stateCache, clock });
+    stateCache.calls.length = 0;
+    for (let n = 0; n < 100; n += 1) await ledger.append({ event: draft(n) });
+    await ledger.close();
+    const kept = stateCache.calls.filter((call) => !call.startsWith('load'));
+    expect(kept).toEqual(['save 65', 'save 101', 'release']);
   });
 
   test('is not given the state again that it could not keep', async () => {

@@ -35,8 +35,9 @@ export interface AnswerObserver {
   /** The bytes are valid during the call. */
   chunk(bytes: Uint8Array): void;
   /**
-   * Called once, and last, also where no `head` was; before the client's answer ends, which does not wait for what this returns, unless it
-   * is an error: then the client may ask again. Until it resolves the request counts as one that runs, and closing the proxy waits for it.
+   * Called once, and last, also where no `head` was. The end of an answer that came whole is sent just before, in the same turn: no later
+   * request is read until this has returned. An error is held back until what this returns resolves, as the client may ask again when it
+   * has it. Until then the request counts as one that runs, and closing the proxy waits for it.
    */
   end(fault: ProxyFault | undefined): void | Promise<void>;
 }
@@ -102,22 +103,24 @@ export class Watch {
     });
   }
 
-  /** Resolves when the observer has seen the end; `done` when it is done with it. */
-  async end(fault: ProxyFault | undefined): Promise<{ readonly done: void | Promise<void> }> {
+  /** Resolves when the observer has seen all of an answer that came whole. */
+  async finish(): Promise<void> {
     const decoder = this.#decoder;
-    if (decoder !== undefined && !decoder.destroyed) {
-      // Of what broke, all that can be read was read.
-      if (fault === undefined)
-        await new Promise<void>((resolve) => {
-          decoder.once('close', resolve);
-          decoder.end();
-        });
-      else decoder.destroy();
-    }
+    if (decoder === undefined || decoder.destroyed) return;
+    await new Promise<void>((resolve) => {
+      decoder.once('close', resolve);
+      decoder.end();
+    });
+  }
+
+  /** Tells the observer, which has then seen the end; resolves when it is done with it. Without a fault, after {@link Watch.finish}. */
+  end(fault: ProxyFault | undefined): void | Promise<void> {
+    // Of what broke, all that can be read was read.
+    this.#decoder?.destroy();
     const unreadable: ProxyFault | undefined = this.#isBlind
       ? { code: 'ANSWER_UNREADABLE', wasSent: true }
       : undefined;
-    return { done: this.#observer?.end(fault ?? unreadable) };
+    return this.#observer?.end(fault ?? unreadable);
   }
 
   #stop(): void {

@@ -301,7 +301,8 @@ class Proxy {
         ...Object.entries(answerHeaders).flat(),
         ...(this.#isStopping ? ['Connection', 'close'] : []),
       ]);
-      response.flushHeaders();
+      // With the first of the body, if that is there.
+      if (message.readableLength === 0) response.flushHeaders();
     };
     let fault: ProxyFault | undefined;
     let last: Uint8Array | undefined;
@@ -315,14 +316,22 @@ class Proxy {
       fault = this.#named(hasLeft ? { code: 'CLIENT_LEFT', wasSent: true } : answer.faultOf(), stop);
       answer.abort(fault.code);
     }
-    const { done } = await watch.end(fault);
-    if (!response.headersSent) await done;
-    if (!response.headersSent && !response.destroyed) begin();
+    if (fault === undefined) await watch.finish();
+    // The client need not wait while the observer is told. It is told in the same turn, before any later request is read.
+    const isPassed = fault === undefined && response.headersSent;
+    const sent = isPassed ? this.#finish(response, last) : undefined;
+    const done = watch.end(fault);
+    if (!response.headersSent) {
+      await done;
+      if (!response.destroyed) begin();
+    }
     // The client has what came, and sees that it is not all.
     const isCut = fault !== undefined && CUTS.has(fault.code);
-    if (fault === undefined) await this.#finish(response, last);
-    else if (isCut) this.#breakOff(response);
-    else response.destroy();
+    if (fault === undefined) await (sent ?? this.#finish(response, last));
+    else if (isCut) {
+      response.flushHeaders();
+      this.#breakOff(response);
+    } else response.destroy();
     await done;
   }
 
@@ -366,9 +375,7 @@ class Proxy {
     watch: Watch,
     fault: ProxyFault,
   ): Promise<void> {
-    await (
-      await watch.end(fault)
-    ).done;
+    await watch.end(fault);
     const { code } = fault;
     const status = code === 'UPSTREAM_TIMEOUT' ? 504 : code === 'STOPPED' ? 403 : 502;
     const refusal = { status, code, message: FAULTS[code] };

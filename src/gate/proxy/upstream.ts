@@ -129,11 +129,14 @@ export class Upstream {
       });
       // Nobody asked for another protocol: the connection then closes, without an error.
       request.on('upgrade', (_, socket) => socket.destroy());
+      let isAnswered = false;
       request.on('close', () => {
         finish();
-        reject(new UpstreamError(faultOf(), undefined));
+        // An error takes its time to make.
+        if (!isAnswered) reject(new UpstreamError(faultOf(), undefined));
       });
       request.on('response', (message) => {
+        isAnswered = true;
         idle?.refresh();
         resolve({
           message,

@@ -5,7 +5,7 @@
 
 import { constants as bufferConstants } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
-import { constants, fstatSync, type Stats, statSync } from 'node:fs';
+import { constants, fstatSync, type Stats, statSync, writeSync } from 'node:fs';
 import {
   access,
   type FileHandle,
@@ -85,6 +85,9 @@ const FLAGS: Readonly<Record<OpenMode, number>> = {
   new: constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL,
 };
 
+/** So few bytes go to the system's memory faster than a thread is asked to write them. */
+const MAX_WRITTEN_NOW = 16 * 1024;
+
 class NodeFile implements OpenFile {
   readonly path: string;
   readonly #handle: FileHandle;
@@ -111,6 +114,8 @@ class NodeFile implements OpenFile {
   }
 
   async write(bytes: Uint8Array): Promise<number> {
+    if (bytes.length <= MAX_WRITTEN_NOW)
+      return attemptNow('write', this.path, () => writeSync(this.#handle.fd, bytes));
     const { bytesWritten } = await attempt('write', this.path, () => this.#handle.write(bytes));
     return bytesWritten;
   }

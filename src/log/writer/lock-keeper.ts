@@ -14,6 +14,8 @@ interface LockOptions {
   readonly signal: AbortSignal | undefined;
   readonly onWait: () => void;
   readonly cache: Pick<StateCache, 'pause' | 'release'>;
+  /** Called before the lock is released. MUST NOT reject. */
+  readonly save: () => Promise<void>;
   readonly clock?: Clock | undefined;
 }
 
@@ -158,6 +160,7 @@ export class LockKeeper {
 
   async #release(lock: WriteLock, isAgain: boolean): Promise<void> {
     try {
+      await this.#options.save();
       if (isAgain && this.#options.cache.pause?.() === true)
         this.#pause = this.#clock.setTimeout(() => this.#endPause(), MAX_PAUSE_MS);
       else await this.#releaseCache();

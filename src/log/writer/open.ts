@@ -103,6 +103,7 @@ function connect(
     signal: options.signal,
     onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
     cache,
+    save: () => running.save(),
     clock: options.clock,
   });
   const commits = new GroupCommit({ ...parts, options, locks, timer, onCheckpoint });

@@ -75,6 +75,8 @@ interface View {
   state: VerifyState;
   /** Whether the state has applied lines that are not stored. */
   isStale: boolean;
+  /** The lines of the state when it was last saved, or loaded. */
+  savedLines: number;
 }
 
 /** The verification of an open ledger; see the head of this file. */
@@ -170,6 +172,8 @@ export class RunningVerification {
    * again only where something was read.
    */
   async readMore(): Promise<void> {
+    // Where the lock is kept, what its groups left unsaved: the cache is released here.
+    await this.save();
     const before = this.#views().map(({ state }) => state.lines);
     try {
       for (const view of this.#views()) {
@@ -303,11 +307,20 @@ export class RunningVerification {
     this.#size = this.tip.seq;
   }
 
-  /** Saves what was committed, for the next reading. */
+  /** Lines that the state has applied since it was last saved. */
+  get unsavedLines(): number {
+    const { state, savedLines } = this.#own;
+    return state.lines - savedLines;
+  }
+
+  /** Saves what was committed, for the next reading. Never rejects. */
   async save(): Promise<void> {
     for (const view of this.#views()) {
+      const { lines } = view.state;
+      if (view.isStale || lines === view.savedLines) continue;
       try {
         await this.#options.cache.save(this.#viewOf(view), view.state);
+        view.savedLines = lines;
       } catch {
         // A failed cache costs a reading, not a record; what it saved is unknown.
         view.isStale = true;
@@ -367,6 +380,7 @@ export class RunningVerification {
       if (loaded === undefined || loaded === view.state) continue;
       view.state = loaded;
       view.isStale = false;
+      view.savedLines = loaded.lines;
       if (view.isOwn) await this.#takeOver(loaded);
     }
   }
@@ -383,6 +397,7 @@ export class RunningVerification {
     if (view.isStale) {
       view.state = startVerification(view.trust, defaultBackend);
       view.isStale = false;
+      view.savedLines = 0;
     }
     const { state } = view;
     const { signal } = this.#options;
@@ -521,7 +536,7 @@ interface Step extends Stored {
 }
 
 function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
-  return { isOwn, trust, state: startVerification(trust, defaultBackend), isStale: false };
+  return { isOwn, trust, state: startVerification(trust, defaultBackend), isStale: false, savedLines: 0 };
 }
 
 /** Whether known lines are no longer stored. */

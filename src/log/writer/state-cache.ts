@@ -31,7 +31,7 @@ export interface StateCache {
   prepare?(view: StateView): Promise<boolean>;
   /** Called when a loaded state turns out to be damaged. */
   discard?(reason: string): Promise<void>;
-  /** Called only when all that the state has applied is on disk. */
+  /** Called only when all that the state has applied is on disk; for groups that share a lock not after each, but before `release`. */
   save(view: StateView, state: VerifyState): Promise<void>;
   /**
    * Called instead of `release` where the lock is released and requested again at once. If it is not reacquired at once, `release` follows
