@@ -58,7 +58,7 @@ function readCall(reader: Reader): string {
 }
 
 /** Keys that are ids. */
-const ID_KEY = {
+export const ID_KEY = {
   writeKey: (writer: Writer, id: string): void => {
     writer.id(id);
   },

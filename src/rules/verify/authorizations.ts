@@ -49,6 +49,7 @@ import { placeOf, resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
 import type { EventVerdict } from './line-result.js';
 import { askedOf, type RequestEntry, requestName } from './links.js';
+import { LATE_REPORT_TYPE, noteLateDebit, noteLateReport, noteLost } from './lost-calls.js';
 import { checkRevocation, type MadeRevocation, settleRevocation } from './revocations.js';
 import { closeStart, findNamedStart, findOpenStart, noteStart, START_TYPE } from './starts.js';
 import { checkSlice } from './slices.js';
@@ -100,6 +101,7 @@ export function checkAuthorizations(
       return checkExecution(state, line, findings);
     case 'adjustment':
       checkAdjustment(state, line.outline(), findings);
+      noteLateDebit(state, line, findings);
       return UNLINKED;
     case 'approval':
       return { ...UNLINKED, approval: checkApproval(state, line, place, findings) };
@@ -107,6 +109,7 @@ export function checkAuthorizations(
       return { ...UNLINKED, revocation: checkRevocation(state, line, place, findings) };
     case 'other':
       if (line.eventType === START_TYPE) checkStart(state, line.event(), place, findings);
+      if (line.eventType === LATE_REPORT_TYPE) noteLateReport(state, line.event(), findings);
       return UNLINKED;
     default:
       return UNLINKED;
@@ -406,7 +409,8 @@ function checkExecution(
     return { grant: -1, isBlocked: checkUnderDeny(event, authorization, findings) };
   }
   const under = grant ?? action?.grant;
-  const isGivenBack = isRelease(event, action) && findOpenStart(state, id) === undefined;
+  const start = action && findOpenStart(state, id);
+  const isGivenBack = isRelease(event, action) && start === undefined;
   judgeAndApply(state, own, event, action, under, findings, action?.place.seq);
   noteSystems(state, systemsOf(under, action));
   closeStart(state, event, action !== undefined);
@@ -415,6 +419,7 @@ function checkExecution(
       state.slicesEnded += 1;
       if (!releases(event)) state.sliceWatch?.settle(line.event());
     }
+    if (start !== undefined && event.isUnknown) noteLost(state, id, action, start, line);
     links.actions.delete(id);
     links.approved.delete(id);
     if (links.expiring.has(id)) links.expiring.delete(id);
