@@ -12,7 +12,7 @@ import { ActionTable } from '../rules/verify/action-table.js';
 import { TIME_CAUSE } from '../rules/verify/authorizations.js';
 import { EventIndex } from '../rules/verify/event-index.js';
 import { foldCause, foldOne } from '../rules/verify/line-findings.js';
-import { LATE_REPORT_TYPE } from '../rules/verify/lost-calls.js';
+import { LATE_REPORT_TYPE } from '../rules/verify/late-reports.js';
 import { START_TYPE } from '../rules/verify/starts.js';
 import type { VerifyState } from '../rules/verify/state.js';
 import { BlockTexts } from './blocks/block-texts.js';

@@ -16,12 +16,8 @@ import { draftExecution, type ExecutionOutcome } from '../log/policy/record.js';
 import type { Appended, Entry } from '../log/writer/ledger.js';
 import type { AskOptions } from '../log/writer/withdrawal.js';
 import { sumQuantity } from '../rules/bounds/balance.js';
-import {
-  digestReport,
-  LATE_REPORT_REASON,
-  LATE_REPORT_TYPE,
-  type LostCall,
-} from '../rules/verify/lost-calls.js';
+import { digestReport, LATE_REPORT_REASON, LATE_REPORT_TYPE } from '../rules/verify/late-reports.js';
+import type { LostCall } from '../rules/verify/lost-calls.js';
 import type { VerifyState } from '../rules/verify/state.js';
 
 /** A call that was settled as unknown, as its execution is drafted from it. */

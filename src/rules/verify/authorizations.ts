@@ -49,7 +49,7 @@ import { placeOf, resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
 import type { EventVerdict } from './line-result.js';
 import { askedOf, type RequestEntry, requestName } from './links.js';
-import { LATE_REPORT_TYPE, noteLateDebit, noteLateReport, noteLost } from './lost-calls.js';
+import { LATE_REPORT_TYPE, noteLateDebit, noteLateReport, noteLost } from './late-reports.js';
 import { checkRevocation, type MadeRevocation, settleRevocation } from './revocations.js';
 import { closeStart, findNamedStart, findOpenStart, noteStart, START_TYPE } from './starts.js';
 import { checkSlice } from './slices.js';
@@ -73,7 +73,7 @@ export interface Linked {
   /** What its verdict decides: {@link settleLinked} MUST be called with it. */
   readonly made?: Grant;
   readonly request?: MadeRequest;
-  readonly asking?: { readonly action: Action; readonly code: string };
+  readonly asking?: { readonly action: Action; readonly event: AuthorizationEvent };
   /** An allowed slice, where slices are noted, and the ordinal of its record. */
   readonly slice?: { readonly action: Action; readonly ordinal: number };
   readonly approval?: MadeApproval | undefined;
@@ -135,7 +135,7 @@ export function settleLinked(state: VerifyState, linked: Linked, id: string, ver
   const { made, request, asking, slice, approval, revocation } = linked;
   if (made !== undefined) settleGrant(state, made, verdict);
   if (request !== undefined) settleRequest(state, request, id, verdict);
-  if (asking !== undefined && verdict !== 'invalid') noteRequest(state, asking.action, asking.code);
+  if (asking !== undefined && verdict !== 'invalid') noteRequest(state, asking.action, asking.event);
   if (slice !== undefined) state.sliceWatch?.allow(slice.action, verdict, slice.ordinal);
   if (approval !== undefined) settleApproval(state, approval, verdict === 'invalid');
   if (revocation !== undefined) settleRevocation(state, revocation, verdict === 'invalid');
@@ -208,14 +208,14 @@ function checkAuthorization(
     const { action, request } = checkAction(state, line.eventId, outline, place, parent, findings);
     // Only these can be a request for approval, or the answer to one. Without a rule of the grant, an adviser may have asked.
     const mayAsk = hasApprovalRules(parent) || !isAllow || outline.approvalIds.length > 0;
-    const code = mayAsk ? line.event().decision_code : undefined;
+    const event = mayAsk ? line.event() : undefined;
     const isNoted = isAllow && outline.toolName === SLICE_TOOL && state.sliceWatch !== undefined;
-    if (request === undefined && code === undefined && !isNoted) return UNLINKED;
+    if (request === undefined && event === undefined && !isNoted) return UNLINKED;
     return {
       ...UNLINKED,
       ...defined({ request }),
       ...(isNoted ? { slice: { action, ordinal: state.records } } : {}),
-      ...(code === undefined ? {} : { asking: { action, code } }),
+      ...(event === undefined ? {} : { asking: { action, event } }),
     };
   }
   const event = line.event();
