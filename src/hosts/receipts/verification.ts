@@ -1,5 +1,6 @@
 /** Whether receipts are what their issuers signed: signatures by keys that are known, and links of chains. */
 
+import { compareTimestamps } from '../../base/value/timestamp.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import type { VerificationKey } from '../../format/signature/backend.js';
@@ -135,7 +136,8 @@ export class Verification {
       this.#unknown.add(name);
       return { standing: 'unverified', reason: 'KEY_UNKNOWN' };
     }
-    const key = keys.find((each) => this.isValid(each, signature));
+    const valid = keys.filter((each) => this.isValid(each, signature));
+    const key = valid.find((each) => !this.#hasEnded(each, receipt)) ?? valid[0];
     if (key === undefined) {
       const [first] = keys;
       const expected = `a valid signature by ${keys.length === 1 ? `the key ${first!.keyid}` : 'one of the keys given'}`;
@@ -146,8 +148,20 @@ export class Verification {
       this.find(receipt, finding('SIGNATURE_INVALID', at, { expected, actual }));
       return { standing: 'broken', reason: 'SIGNATURE_INVALID' };
     }
+    if (this.#hasEnded(key, receipt)) {
+      const expected = `a receipt from before ${this.#ring.endOf(key)}, when the key ${key.keyid} was revoked or expired`;
+      const actual = receipt.occurredAt ?? 'one without a time';
+      this.find(receipt, finding('KEY_ENDED', at, { expected, actual }));
+      return { standing: 'broken', reason: 'KEY_ENDED' };
+    }
     if (standing === 'stated') return this.#takeStated(receipt, at, key);
     return { standing, keyid: key.keyid, key };
+  }
+
+  /** A receipt without a time may be from after its key's end. */
+  #hasEnded(key: PublicKey, { occurredAt }: Receipt): boolean {
+    const end = this.#ring.endOf(key);
+    return end !== undefined && (occurredAt === undefined || compareTimestamps(occurredAt, end) >= 0);
   }
 
   /** An issuer that states two keys is two: one of them is somebody else. */
