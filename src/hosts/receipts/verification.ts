@@ -31,6 +31,7 @@ export class Verification {
   readonly #find: (finding: HostFinding) => void;
   readonly #takesUnverified: boolean;
   readonly #standings = new Map<Receipt, Standings>();
+  readonly #corrected = new Map<Receipt, Receipt>();
   readonly #prepared = new Map<string, VerificationKey>();
   /** Names of which no key is known, each told of once. */
   readonly #unknown = new Set<string>();
@@ -60,6 +61,16 @@ export class Verification {
     if (found.severity === 'error' && found.class === 'invalid' && standing !== 'broken')
       this.#standings.set(receipt, { standing: 'broken', reason: found.code });
     this.#find({ about: receipt.id, ...found });
+  }
+
+  /** Says that a later receipt corrects one. */
+  noteCorrection(receipt: Receipt, by: Receipt): void {
+    this.#corrected.set(receipt, by);
+  }
+
+  /** What corrects a receipt. */
+  correctionOf(receipt: Receipt): Receipt | undefined {
+    return this.#corrected.get(receipt);
   }
 
   /** Says that a receipt cannot be relied on since another is broken. A finding of that one reports it. */
