@@ -65,8 +65,6 @@ export {
   draftApproval,
   listPendingApprovals,
   type ApprovalOptions,
-  type AskedCall,
-  type FindAdvised,
   type PendingApproval,
 } from '../log/policy/approve.js';
 export {

@@ -30,6 +30,8 @@ import { B64_IN_DIGEST, B64_LENGTH } from './scan/tables.js';
 /** What stands before the id of an event that asks for approval. */
 const ASKING = encodeUtf8(`"decision_code":"${APPROVAL_REQUIRED}","event_id":{"alg":"sha-256","b64":"`);
 
+const HAS_KNOWN_END = row.IS_SUCCESS | row.IS_FAILURE;
+
 export class FastLinks {
   readonly #state: VerifyState;
   readonly #events: EventIndex;
@@ -305,8 +307,10 @@ export class FastLinks {
     this.#view = view;
     this.#spent = action;
     this.#spentNumber = action === -1 ? -1 : number;
-    if (action !== -1) this.#linked = this.#texts.links.at(bytes, rows, base);
-    return true;
+    if (action === -1) return true;
+    this.#linked = this.#texts.links.at(bytes, rows, base);
+    // The rules remember what was begun and ended nobody knows how.
+    return (flags & HAS_KNOWN_END) !== 0 || !starts.has(this.#linked);
   }
 
   /** Rule 2: the execution and what authorized it have the same members. */

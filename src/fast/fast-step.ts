@@ -12,6 +12,7 @@ import { ActionTable } from '../rules/verify/action-table.js';
 import { TIME_CAUSE } from '../rules/verify/authorizations.js';
 import { EventIndex } from '../rules/verify/event-index.js';
 import { foldCause, foldOne } from '../rules/verify/line-findings.js';
+import { LATE_REPORT_TYPE } from '../rules/verify/late-reports.js';
 import { START_TYPE } from '../rules/verify/starts.js';
 import type { VerifyState } from '../rules/verify/state.js';
 import { BlockTexts } from './blocks/block-texts.js';
@@ -172,5 +173,5 @@ function typeNameIn(bytes: Uint8Array, rows: Int32Array, base: number, type: num
   if (type === row.START) return START_TYPE;
   if (type !== row.OTHER) return undefined;
   const name = recallText(bytes, rows[base + row.EVENT_TYPE]!, rows[base + row.EVENT_TYPE + 1]!);
-  return name.startsWith('x.') && name !== START_TYPE ? name : undefined;
+  return name.startsWith('x.') && name !== START_TYPE && name !== LATE_REPORT_TYPE ? name : undefined;
 }

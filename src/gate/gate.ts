@@ -45,7 +45,7 @@ import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
 import { findOverdue } from './find-overdue.js';
-import { recordLate } from './late-report.js';
+import { type LateCall, type LateOutcome, recordLate } from './late-report.js';
 import { OTHER_PARAMS, recordOtherParams } from './other-params.js';
 import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
 import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
@@ -274,8 +274,6 @@ const MIN_SWEEP_MS = 1_000;
 const LATE_MS = 3_600_000;
 /** The most denials that are remembered. */
 const MAX_DENIED = 1_000;
-/** The most calls that were settled as unknown and may still be reported. */
-const MAX_UNKNOWN = 10_000;
 /** The most checks of an asker. */
 const MAX_FOUND = 8;
 const NANOSECONDS_PER_MS = 1_000_000n;
@@ -293,8 +291,6 @@ export class Gate {
   readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();
   /** The last denials, likewise: a repeated call gets the same answer. */
   readonly #denied = new Map<string, { readonly asked: string; readonly decision: GateDecision }>();
-  /** Calls that were settled as unknown here, by authorization, with that execution: their true end may yet be reported. */
-  readonly #unknown = new Map<string, { readonly kept: KeptCall; readonly settlement: string }>();
   /** Begun calls of others that are not a gate's to settle, `sha-256:…`. */
   readonly #leftAlone = new Set<string>();
   readonly #closing = new AbortController();
@@ -393,10 +389,11 @@ export class Gate {
   }
 
   /**
-   * Records how a call ended. To repeat it is harmless. Of a call that this gate has settled as unknown, the late report is recorded as
-   * `x.northroot.late_report`, and what it used beyond the charge is debited; nothing is given back.
+   * Records how a call ended. To repeat it is harmless. Of a call that was settled as unknown, by whichever process, the first late report
+   * is recorded as `x.northroot.late_report`, and what it used beyond the charge is debited; nothing is given back.
    * @param call - As given to {@link Gate.decide}; its id alone is enough
-   * @throws NorthrootError `CALL_NOT_FOUND`: no such call was allowed; `NOT_ALLOWED` by `mayEnd`; as `LiveLedger.record`
+   * @throws NorthrootError `CALL_NOT_FOUND`: no such call was allowed; `REQUEST_CONFLICT`: something else was reported late;
+   *   `NOT_ALLOWED` by `mayEnd`; as `LiveLedger.record`
    * @throws TypeError, RangeError for malformed input. Nothing is recorded then.
    */
   async settle(
@@ -409,7 +406,8 @@ export class Gate {
     const found = await this.#find(call, options);
     if (found === undefined) return { authorization: undefined, recorded: undefined };
     if (found.kept === undefined) {
-      const { authorization } = found;
+      const { authorization, isLost } = found;
+      if (isLost !== true || done.outcome === 'unknown') return { authorization, recorded: undefined };
       return { authorization, recorded: await this.#recordLate(authorization, done, said, mayEnd, options) };
     }
     const { kept } = found;
@@ -425,13 +423,14 @@ export class Gate {
           outputDigest: undefined,
         } as const)
       : done;
-    const drafted = draftOutcome(kept, ended, said, this.ledger.now());
+    const begun = toBegun(kept);
+    const drafted = draftOutcome(begun, ended, said, this.ledger.now());
     const recorded = await this.#record(kept, drafted, options, mayWait);
     this.#forget(kept);
     const { authorization, requestKey } = kept;
     if (!isOther || recorded === undefined) return { authorization, recorded };
     // What is used of the grant is charged by then.
-    const ran = draftOutcome(kept, { ...done, used: undefined }, [], this.ledger.now());
+    const ran = draftOutcome(begun, { ...done, used: undefined }, [], this.ledger.now());
     const other = { permission: toPermission(kept), requestKey, paramsDigest, outcome: ran };
     return { authorization, recorded: await recordOtherParams(this.ledger, other, options) };
   }
@@ -768,27 +767,30 @@ export class Gate {
   async #find(
     call: string | CallName,
     options: AskOptions,
-  ): Promise<{ readonly kept?: KeptCall; readonly authorization: string } | undefined> {
+  ): Promise<
+    { readonly kept?: KeptCall; readonly authorization: string; readonly isLost?: boolean } | undefined
+  > {
     const name: CallName = typeof call === 'string' ? { ref: call } : call;
     // A whole call may be given.
     checkOptions<CallName>('call', name, CALL_TYPES);
     const principal = this.#principalOf(name);
     const requestKey =
       name.ref === undefined ? await this.#oldest(principal, name) : keyOfRef(name.session, name.ref);
-    let used: string | undefined;
+    let used: { readonly authorization: string; readonly isLost: boolean } | undefined;
     for (let count = 1; requestKey !== undefined && count <= MAX_TRIES; count += 1) {
       const key = keyOfTry(requestKey, count);
       const kept = this.#open.get(principal, key);
       if (kept !== undefined) return { kept, authorization: kept.authorization };
-      const { open, spent, released } = await this.ledger.findCall(principal, key, options);
+      const known = await this.ledger.findCall(principal, key, options);
+      const { open, released, spent = released, isLost = false } = known;
       if (open !== undefined) {
         const found = this.#keep(name.ref ?? requestKey, name.session, key, DEFAULT_TTL_MS, open);
         return { kept: found, authorization: found.authorization };
       }
-      used = spent ?? released ?? used;
+      if (spent !== undefined) used = { authorization: spent, isLost };
       if (released === undefined) break;
     }
-    if (used !== undefined) return { authorization: used };
+    if (used !== undefined) return used;
     if (this.#options.shadow === true) return undefined;
     throw new NorthrootError(
       'CALL_NOT_FOUND',
@@ -838,14 +840,10 @@ export class Gate {
 
   /** Ends a call without a report. Undefined where another process has settled it. */
   async #end(kept: KeptCall, options: AskOptions): Promise<Appended | undefined> {
-    const note = (own: KeptCall, recorded: Appended): Appended => {
-      if (own.start !== undefined) this.#noteUnknown(own, recorded.eventId);
-      return recorded;
-    };
     try {
       const recorded = await this.#release(kept, options);
       this.#forget(kept);
-      return note(kept, recorded);
+      return recorded;
     } catch (error) {
       if (!isOvertaken(error)) throw error;
     }
@@ -854,14 +852,7 @@ export class Gate {
     const start = open?.start?.startId;
     if (start === undefined || start === kept.start) return undefined;
     // Another process has begun it meanwhile.
-    const begun = { ...kept, start };
-    return note(begun, await this.#release(begun, options));
-  }
-
-  #noteUnknown(kept: KeptCall, settlement: string): void {
-    this.#unknown.set(kept.authorization, { kept, settlement });
-    const [oldest] = this.#unknown.keys();
-    if (this.#unknown.size > MAX_UNKNOWN && oldest !== undefined) this.#unknown.delete(oldest);
+    return this.#release({ ...kept, start }, options);
   }
 
   #tell(kept: KeptCall, recorded: Appended | undefined): void {
@@ -892,7 +883,7 @@ export class Gate {
     }
   }
 
-  /** What is reported of a call after it was settled as unknown here. Undefined where nothing new is. */
+  /** What is reported of a call after it was settled as unknown. Undefined where nothing new is. */
   async #recordLate(
     authorization: string,
     done: CallOutcome,
@@ -900,23 +891,12 @@ export class Gate {
     mayEnd: EndCallOptions['mayEnd'],
     options: AskOptions,
   ): Promise<Appended | undefined> {
-    const found = this.#unknown.get(authorization);
-    if (found === undefined || done.outcome === 'unknown') return undefined;
-    const { kept, settlement } = found;
-    assertMayEnd(kept, mayEnd);
-    // One of several reports at once is recorded.
-    this.#unknown.delete(authorization);
-    try {
-      const outcome = draftOutcome(kept, done, said, this.ledger.now());
-      const charged = raiseMeters([ONE_CALL], kept.reserved);
-      const { grantId } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
-      const permission = { ...toPermission(kept), ...defined({ paramsDigest: done.paramsDigest }) };
-      const late = { permission, grantId, outcome, charged, settlement };
-      return await recordLate(this.ledger, late, options);
-    } catch (error) {
-      this.#unknown.set(authorization, found);
-      throw error;
-    }
+    const describe = ({ tool, since, reserved }: LateCall): LateOutcome => {
+      assertMayEnd({ tool }, mayEnd);
+      const outcome = draftOutcome({ since, reserved, isBegun: true }, done, said, this.ledger.now());
+      return { outcome, paramsDigest: done.paramsDigest && formatDigest(done.paramsDigest) };
+    };
+    return recordLate(this.ledger, authorization, describe, options);
   }
 
   #release(kept: KeptCall, options: AskOptions): Promise<Appended> {
@@ -989,7 +969,17 @@ function checkOutcome(done: CallOutcome): void {
     throw new RangeError('settle: durationMs: expected milliseconds, at least 0');
 }
 
-function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
+/** What an execution is drafted from. */
+interface BegunCall extends Pick<KeptCall, 'since' | 'reserved'> {
+  /** Whether it was recorded as begun. */
+  readonly isBegun: boolean;
+}
+
+function toBegun({ since, reserved, start }: KeptCall): BegunCall {
+  return { since, reserved, isBegun: start !== undefined };
+}
+
+function draftOutcome(kept: BegunCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
   const { outcome, errorCode, output, unmetered, durationMs } = done;
   const { meterBasis, modelId, provider, pricingSnapshotDigest, source } = done;
   const endedAt = compareTimestamps(now, kept.since) < 0 ? kept.since : now;
@@ -997,7 +987,7 @@ function draftOutcome(kept: KeptCall, done: CallOutcome, said: MeterVector, now:
   const end = parseTimestamp(endedAt);
   const lasted = durationMs === undefined ? end - since : BigInt(Math.ceil(durationMs)) * NANOSECONDS_PER_MS;
   // Of a call that was recorded as begun the beginning is known.
-  const began = kept.start === undefined && end - lasted > since ? end - lasted : since;
+  const began = !kept.isBegun && end - lasted > since ? end - lasted : since;
   const ms = (lasted + NANOSECONDS_PER_MS - 1n) / NANOSECONDS_PER_MS;
   const time: Meter = { unit: 'time.ms', amount: { t: 'int', v: ms.toString() } };
   const measured = [ONE_CALL, time];
@@ -1029,7 +1019,7 @@ function intentOf({ intent, tool }: GateCall, { alg, b64 }: Digest): Digest {
 }
 
 /** @throws NorthrootError `NOT_ALLOWED` */
-function assertMayEnd({ tool }: KeptCall, mayEnd: EndCallOptions['mayEnd'] = () => true): void {
+function assertMayEnd({ tool }: Pick<KeptCall, 'tool'>, mayEnd: EndCallOptions['mayEnd'] = () => true): void {
   if (!mayEnd(tool))
     throw new NorthrootError('NOT_ALLOWED', `calls of ${printable(tool, 128)} are not its own`);
 }

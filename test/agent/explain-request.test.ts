@@ -306,14 +306,19 @@ describe('the screen of a request', () => {
 });
 
 describe('a request that an adviser made', () => {
-  it('tells, once somebody approved who may count, that only the adviser knows whether that is enough', async () => {
+  const long = `human:${'x'.repeat(60)}`;
+
+  it.each([
+    ['is told in every process', ['human:*'], 'needs 2 of human:*; as an adviser asked'],
+    ['that is not recorded is known to the adviser alone', ['human:*', long], 'only the adviser knows'],
+  ])('has a rule that %s', async (_, approvers, text) => {
     const { agent, olga, look } = await open({ approvals: [{ ...RULE, tools: ['other'] }] });
     const asked = {
       ...request(0, { usd: '5' }),
       toolName: 'deploy',
       paramsDigest: sha256Digest(canonicalBytes(PARAMS)),
     };
-    const advice = { checks: [], approval: { approvers: ['human:*'], count: 2 } };
+    const advice = { checks: [], approval: { approvers, count: 2 } };
     const { recorded } = await agent.authorize({ ...asked, advice });
     const shown = async (): Promise<string> => renderRequest(await look(recorded.eventId), plainPaint, NOW);
     const ofList = async (): Promise<string[]> =>
@@ -324,8 +329,12 @@ describe('a request that an adviser made', () => {
     expect((await look(recorded.eventId)).approvals.map(({ counts }) => counts)).toEqual([false, false]);
     expect(await ofList()).toEqual([]);
     await olga.approve(recorded.eventId);
-    expect(await shown()).toContain('only the adviser knows');
+    expect(await shown()).toContain(text);
     expect(await ofList()).toEqual(['human:olga']);
+    for (const who of [agent, olga])
+      expect(await who.requests()).toMatchObject([
+        { status: 'waiting', need: { approvers: approvers.length === 1 ? approvers : [], count: 2 } },
+      ]);
     await olga.reject(recorded.eventId);
     expect(await shown()).not.toContain('only the adviser knows');
   });

@@ -1,8 +1,10 @@
 /** Calls that a killed process began: they are settled as unknown after their end, and a true report that comes later is recorded. */
 
+import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formatQuantity } from '../../src/base/value/quantity.js';
 import type { GateOptions, OverdueCall } from '../../src/gate/gate.js';
+import type { LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
 import { AGENT, type Event, filePlace, gate as latch, leftOf, openLive, usedBy } from '../agent/support.js';
 import { expectOk, parseLines, Workshop } from '../cli/runner.js';
 import { eventsIn, newLedger, Service } from './service-process.js';
@@ -153,6 +155,82 @@ describe('a report that comes after the call was settled as unknown', () => {
     expect(kindsOf(place.events()).slice(-2)).toEqual(['execution', 'x.northroot.late_report']);
     expect((await gate.settle(CALL, { outcome: 'unknown' })).recorded).toBeUndefined();
     expect(await place.verdict()).toBe('ok');
+  });
+});
+
+describe('a late report to a process that did not settle the call', () => {
+  const report = (used: string) => ({ outcome: 'success', used: { usd: used }, output: { ok: 1 } }) as const;
+
+  /** A call that one gate has begun and another, now gone, has settled. */
+  const settled = async (more: object = {}) => {
+    const made = await abandoned([more]);
+    made.clock.now += 11 * MINUTE;
+    await made.gate.sweep();
+    await made.gate.close();
+    const { length } = made.place.events();
+    return {
+      ...made,
+      open: (options: LiveLedgerOptions = {}) => reopen(made.place, options),
+      added: () => made.place.events().slice(length),
+    };
+  };
+
+  it.each([
+    ['that has the whole ledger in memory', {}],
+    ['that keeps an index', { index: true }],
+  ])('%s is recorded once, by whichever process is asked', async (_, options) => {
+    const { place, grantId, open, added } = await settled();
+    const [first, second] = [await open(options), await open(options)];
+    const all = await Promise.all([first, second].map((gate) => gate.settle(CALL, report('0.75'))));
+    expect(all.map(({ recorded }) => recorded?.verdict).sort()).toEqual(['ok', undefined]);
+    expect(kindsOf(added())).toEqual(['x.northroot.late_report', 'adjustment']);
+    expect(await leftOf(first.ledger, grantId, 'usd')).toBe('0.25');
+    await first.close();
+    for (const gate of [second, await open(options)]) {
+      expect((await gate.settle(CALL, report('0.75'))).recorded).toBeUndefined();
+      await expect(gate.settle(CALL, report('0.7'))).rejects.toMatchObject({ code: 'REQUEST_CONFLICT' });
+      expect((await gate.settle(CALL, { outcome: 'unknown' })).recorded).toBeUndefined();
+    }
+    expect(added()).toHaveLength(2);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('is debited where a crash has cut that off, once', async () => {
+    const { place, grantId, open } = await settled();
+    const dead = await open();
+    await dead.settle(CALL, report('0.75'));
+    await dead.close();
+    const torn = filePlace();
+    const lines = readFileSync(place.path, 'utf8').split('\n').slice(0, -2);
+    writeFileSync(torn.path, `${lines.join('\n')}\n`);
+    expect(kindsOf(torn.events()).at(-1)).toBe('x.northroot.late_report');
+    const gate = await reopen(torn);
+    expect((await gate.settle(CALL, report('0.75'))).recorded?.verdict).toBe('ok');
+    expect((await gate.settle(CALL, report('0.75'))).recorded).toBeUndefined();
+    expect(kindsOf(torn.events().slice(lines.length))).toEqual(['adjustment']);
+    expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0.25');
+    expect(await torn.verdict()).toBe('ok');
+  });
+
+  it('is not taken from who may not end calls of its tool', async () => {
+    const { open, added } = await settled();
+    const settling = (await open()).settle(CALL, report('0.1'), { mayEnd: () => false });
+    await expect(settling).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
+    expect(added()).toEqual([]);
+  });
+
+  it('is no other than the first of its own principal', async () => {
+    const { place, open, added } = await settled();
+    const [settlement] = place.events().slice(-1) as unknown as readonly Record<string, object>[];
+    const gate = await open();
+    const forged = {
+      ...{ event_type: 'x.northroot.late_report', prev_event_id: settlement?.['event_id'] },
+      ...{ auth_event_id: settlement?.['auth_event_id'], outcome: 'success' },
+    };
+    await gate.ledger.append({ event: { ...forged, principal_id: 'agent:other' } });
+    await gate.ledger.append({ event: { ...forged, prev_event_id: settlement?.['prev_event_id'] } });
+    expect((await gate.settle(CALL, report('0.1'))).recorded?.verdict).toBe('ok');
+    expect(added()).toHaveLength(3);
   });
 });
 

@@ -129,7 +129,17 @@ describe('the tables of approvals', () => {
       call,
       approvals: fc.array(fc.nat(50).map(idOf), { maxLength: 64 }),
       rejected: maybe(fc.record({ place, principalId })),
-      awaiting: fc.record({ place, occurredAt: time, reservation: amounts }),
+      awaiting: fc.record({
+        place,
+        occurredAt: time,
+        reservation: amounts,
+        advised: maybe(
+          fc.record({
+            approvers: fc.array(fc.constantFrom('human:*', 'agent:a'), { maxLength: 16 }),
+            count: fc.integer({ min: 1, max: 8 }),
+          }),
+        ),
+      }),
       approved: fc.record({
         ids: fc.array(fc.nat(50).map(idOf), { maxLength: 32 }),
         limits: amounts,

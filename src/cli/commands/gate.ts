@@ -82,6 +82,8 @@ interface Seen {
   readonly service: ServiceState | undefined;
   readonly budgets: readonly Budget[];
   readonly requests: readonly PendingApproval[];
+  /** How many calls ended nobody has said how. */
+  readonly lost: number;
   readonly hasInvalid: boolean;
 }
 
@@ -93,11 +95,13 @@ async function status(context: Context, path: string, options: StatusOptions): P
     return viewOf(context, path, undefined, options, trust).inspect(async (state: VerifyState) => {
       await state.links.awaiting.load?.();
       await state.links.actions.load?.();
+      await state.links.lost.load?.();
       const requests = listPendingApprovals(state, new Date().toISOString());
       return {
         service,
         budgets: listBudgets(state),
         requests: requests.filter((request) => request.status === 'waiting'),
+        lost: [...state.links.lost.values()].filter(({ reported }) => reported === undefined).length,
         hasInvalid: state.hasInvalid,
       };
     });
@@ -118,7 +122,7 @@ async function status(context: Context, path: string, options: StatusOptions): P
   return seen.hasInvalid ? 1 : 0;
 }
 
-function describe({ service, budgets, requests }: Seen, { terminal }: Context): string {
+function describe({ service, budgets, requests, lost }: Seen, { terminal }: Context): string {
   const rows = budgets.map((budget) => ({
     event_id: budget.eventId,
     seq: budget.seq,
@@ -143,6 +147,9 @@ function describe({ service, budgets, requests }: Seen, { terminal }: Context): 
       ({ seq, principalId, toolName, since, isBegun }) =>
         `  seq ${seq}  ${printable(principalId)}  ${printable(toolName)}  ${isBegun ? 'runs' : 'allowed'} since ${since}`,
     ),
+    ...(lost === 0
+      ? []
+      : [`${lost} settled as unknown and not reported since: each may still be, by who ran it`]),
     `${requests.length} waiting for approval`,
     ...requests.map((request) => {
       const most = request.reservation
@@ -181,7 +188,7 @@ function openOf(budgets: readonly Budget[]): Open[] {
   return [...open.values()].sort((a, b) => a.seq - b.seq);
 }
 
-function toJson({ service, budgets, requests }: Seen): object {
+function toJson({ service, budgets, requests, lost }: Seen): object {
   return {
     ...defined({ service }),
     grants: budgets.map(({ eventId, seq, principalId, expiresAt, withdrawn, balances }) => ({
@@ -199,6 +206,7 @@ function toJson({ service, budgets, requests }: Seen): object {
       since,
       begun: isBegun,
     })),
+    unreported: lost,
     waiting: requests.map(({ eventId, seq, principalId, toolName, reservation, occurredAt, approvals }) => ({
       event_id: eventId,
       seq,

@@ -310,6 +310,7 @@ export class ScannedLine {
       isEstimated: (flags & row.IS_ESTIMATED) !== 0,
       isUnitEstimated: undefined,
       isFailure: (flags & row.IS_FAILURE) !== 0,
+      isUnknown: (flags & (row.IS_FAILURE | row.IS_SUCCESS)) === 0,
       isAbandoned: (flags & row.IS_ABANDONED) !== 0,
       hasOutputDigest: (flags & row.HAS_OUTPUT_DIGEST) !== 0,
       hasOutputRef: (flags & row.HAS_OUTPUT_REF) !== 0,

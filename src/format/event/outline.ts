@@ -76,6 +76,7 @@ export interface ExecutionOutline {
   /** By unit; undefined if no unit has its own basis. */
   readonly isUnitEstimated: ReadonlyMap<string, boolean> | undefined;
   readonly isFailure: boolean;
+  readonly isUnknown: boolean;
   /** Whether its `error_code` is `ABANDONED`. */
   readonly isAbandoned: boolean;
   readonly hasOutputDigest: boolean;
@@ -175,6 +176,7 @@ export function outlineExecution(event: ExecutionEvent): ExecutionOutline {
         Object.entries(event.meter_basis_by_unit).map(([unit, basis]) => [unit, basis === 'estimated']),
       ),
     isFailure: event.outcome === 'failure',
+    isUnknown: event.outcome === 'unknown',
     isAbandoned: event.error_code === 'ABANDONED',
     hasOutputDigest: event.output_digest !== undefined,
     hasOutputRef: event.output_ref !== undefined,

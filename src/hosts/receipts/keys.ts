@@ -5,11 +5,12 @@ import { decodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 import { SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { findInvalidUtf8 } from '../../base/json/utf8.js';
+import { compareTimestamps } from '../../base/value/timestamp.js';
 import { makePublicKey, parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
 import { stableText } from '../shared/forms/stable.js';
 import type { HostFile } from '../shared/host.js';
 import { jsonIn } from '../shared/reading.js';
-import { listAt, objectAt, textAt, valueAt } from '../shared/values.js';
+import { listAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 
 /** What the aid `keys` is, in a few words. */
 export const KEYS_AID =
@@ -23,6 +24,7 @@ const MAX_KEYS = 10_000;
 export class KeyRing {
   readonly #named = new Map<string, PublicKey[]>();
   readonly #unnamed: PublicKey[] = [];
+  readonly #ends = new Map<PublicKey, string>();
   #isGiven: boolean;
 
   /** @param isGiven - Whether keys were given, though none could be read. */
@@ -38,15 +40,24 @@ export class KeyRing {
   /** The members of the JWK sets among what was given, as they were given: some formats say there until when a key is valid. */
   readonly sets: (readonly SourceObject[])[] = [];
 
-  /** @param name - Undefined for a key of any issuer. */
-  add(name: string | undefined, key: PublicKey): void {
+  /**
+   * @param name - Undefined for a key of any issuer
+   * @param end - When it was revoked or expired, a Timestamp: it signs nothing from then on. Default: never
+   */
+  add(name: string | undefined, key: PublicKey, end?: string): void {
     this.#isGiven = true;
+    if (end !== undefined) this.#ends.set(key, end);
     if (name === undefined) this.#unnamed.push(key);
     else {
       const keys = this.#named.get(name);
       if (keys === undefined) this.#named.set(name, [key]);
       else keys.push(key);
     }
+  }
+
+  /** When a key of this ring was revoked or expired, as it was added. */
+  endOf(key: PublicKey): string | undefined {
+    return this.#ends.get(key);
   }
 
   /** The keys under the first of the names that has any; else those of any issuer. Of what names nobody, all. */
@@ -143,7 +154,7 @@ function namedJwk(jwk: SourceValue): [string | undefined, SourceValue][] {
 }
 
 /** A JWK, or a DID document. */
-function keysIn(value: SourceValue): [string | undefined, SourceValue][] {
+function keysIn(value: SourceValue): NamedKey[] {
   return (value instanceof SourceObject ? methodsOf(value) : undefined) ?? namedJwk(value);
 }
 
@@ -152,7 +163,7 @@ function keysIn(value: SourceValue): [string | undefined, SourceValue][] {
  *
  * @returns Undefined where it is no such document.
  */
-function methodsOf(document: SourceObject): [string | undefined, SourceValue][] | undefined {
+function methodsOf(document: SourceObject): NamedKey[] | undefined {
   const methods = listAt(document, 'verificationMethod');
   const asserting = assertionsIn(document);
   if (methods === undefined && (asserting === undefined || textAt(document, 'id') === undefined))
@@ -192,49 +203,65 @@ function assertionsIn(document: SourceObject): readonly SourceValue[] | undefine
 }
 
 /** Methods of other kinds are passed over, as in a JWK set; if all are, they are told of. */
-function usableMethods(
-  document: SourceObject,
-  methods: readonly SourceValue[],
-): [string | undefined, SourceValue][] {
+function usableMethods(document: SourceObject, methods: readonly SourceValue[]): NamedKey[] {
   const entries = methods.slice(0, MAX_KEYS).flatMap((each) => methodOf(document, each));
   const usable = entries.filter(([, key]) => typeof readKey(key) !== 'string');
   return usable.length === 0 ? entries : usable;
 }
 
 /** A key of a DID document, under its own id and under the document's. Under an id of another DID it is no key of that one. */
-function methodOf(document: SourceObject, method: SourceValue): [string | undefined, SourceValue][] {
+function methodOf(document: SourceObject, method: SourceValue): NamedKey[] {
   const key = objectAt(method, 'publicKeyJwk') ?? textAt(method, 'publicKeyMultibase') ?? method;
   const did = textAt(document, 'id');
   const id = textAt(method, 'id');
-  if (did === undefined || id === undefined) return [[id ?? did, key]];
+  const end = endOf(method);
+  if (did === undefined || id === undefined) return [[id ?? did, key, end]];
   const full = fullId(id, did);
   return full.startsWith(`${did}#`)
     ? [
-        [full, key],
-        [did, key],
+        [full, key, end],
+        [did, key, end],
       ]
-    : [[did, key]];
+    : [[did, key, end]];
 }
+
+/** When a method was revoked or expired, if it says so (Controlled Identifiers 1.0, 2.2); what cannot be read is no time at which it was valid. */
+function endOf(method: SourceValue): string | undefined {
+  const ends = ['revoked', 'expires'].flatMap((name) => {
+    const stated = valueAt(method, name);
+    if (stated === undefined || stated === null) return [];
+    return typeof stated === 'string' && ZONED.test(stated) ? (timeOfText(stated) ?? BEGINNING) : BEGINNING;
+  });
+  return ends.sort(compareTimestamps)[0];
+}
+
+const ZONED = /(?:[Zz]|[+-]\d\d:\d\d)$/;
+const BEGINNING = '0000-01-01T00:00:00Z';
 
 function fullId(id: string, did: string): string {
   return id.startsWith('#') ? `${did}${id}` : id;
 }
 
-function collect(entries: readonly (readonly [string | undefined, SourceValue])[]): KeyRing | string {
+/** A key, as it is written, under its name; and when it was revoked or expired. */
+type NamedKey = readonly [name: string | undefined, key: SourceValue, end?: string | undefined];
+
+function collect(entries: readonly NamedKey[]): KeyRing | string {
   if (entries.length === 0) return 'no key';
   if (entries.length > MAX_KEYS) return `${entries.length} keys, more than ${MAX_KEYS}`;
-  const read: [string | undefined, PublicKey][] = [];
-  for (const [name, source] of entries) {
+  const read: [string | undefined, PublicKey, end: string | undefined][] = [];
+  for (const [name, source, end] of entries) {
     const key = readKey(source);
     if (typeof key === 'string') return name === undefined ? key : `${name}: ${key}`;
-    read.push([name, key]);
+    read.push([name, key, end]);
   }
   return ringOf(read);
 }
 
-function ringOf(keys: readonly (readonly [string | undefined, PublicKey])[]): KeyRing {
+function ringOf(
+  keys: readonly (readonly [string | undefined, PublicKey, end?: string | undefined])[],
+): KeyRing {
   const ring = new KeyRing();
-  for (const [name, key] of keys) ring.add(name, key);
+  for (const [name, key, end] of keys) ring.add(name, key, end);
   return ring;
 }
 

@@ -1,6 +1,7 @@
 /** A host of a format of receipts: files go in, and what was verified comes out as evidence. */
 
 import { sha256Base64url } from '../../base/bytes/sha256.js';
+import { defined } from '../../base/defined.js';
 import { SourceObject } from '../../base/json/source-json.js';
 import { jcsBytes, roundedAt } from '../shared/forms/jcs.js';
 import type { Host, HostFile, HostFinding, HostOptions, HostReading, SourceItem } from '../shared/host.js';
@@ -209,7 +210,8 @@ function take<R extends Receipt>(
     const { action } = receipt;
     if (action === undefined) continue;
     const { callIds, meters = [], ...seen } = action;
-    reading.observe({ at, ...seen, callIds, meters, occurredAt });
+    const correctedAt = verification.correctionOf(receipt)?.at;
+    reading.observe({ at, ...seen, callIds, meters, occurredAt, ...defined({ correctedAt }) });
   }
   return counts;
 }

@@ -29,6 +29,7 @@ export const finding = findingsOf({
     'only the key that the receipt itself states: whoever made the receipt chose it',
   ],
   KEY_CHANGED: ['RC-3', 'invalid'],
+  KEY_ENDED: ['RC-3', 'invalid'],
   KEYS_UNREADABLE: ['RC-3', 'invalid', 'public keys'],
   ID_REUSED: ['RC-4', 'invalid', 'the receipt that had the id before', 'another'],
   CHAIN_START: ['RC-5', 'invalid'],

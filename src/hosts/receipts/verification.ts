@@ -1,5 +1,6 @@
 /** Whether receipts are what their issuers signed: signatures by keys that are known, and links of chains. */
 
+import { compareTimestamps } from '../../base/value/timestamp.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import type { VerificationKey } from '../../format/signature/backend.js';
@@ -30,6 +31,7 @@ export class Verification {
   readonly #find: (finding: HostFinding) => void;
   readonly #takesUnverified: boolean;
   readonly #standings = new Map<Receipt, Standings>();
+  readonly #corrected = new Map<Receipt, Receipt>();
   readonly #prepared = new Map<string, VerificationKey>();
   /** Names of which no key is known, each told of once. */
   readonly #unknown = new Set<string>();
@@ -59,6 +61,16 @@ export class Verification {
     if (found.severity === 'error' && found.class === 'invalid' && standing !== 'broken')
       this.#standings.set(receipt, { standing: 'broken', reason: found.code });
     this.#find({ about: receipt.id, ...found });
+  }
+
+  /** Says that a later receipt corrects one. */
+  noteCorrection(receipt: Receipt, by: Receipt): void {
+    this.#corrected.set(receipt, by);
+  }
+
+  /** What corrects a receipt. */
+  correctionOf(receipt: Receipt): Receipt | undefined {
+    return this.#corrected.get(receipt);
   }
 
   /** Says that a receipt cannot be relied on since another is broken. A finding of that one reports it. */
@@ -135,7 +147,8 @@ export class Verification {
       this.#unknown.add(name);
       return { standing: 'unverified', reason: 'KEY_UNKNOWN' };
     }
-    const key = keys.find((each) => this.isValid(each, signature));
+    const valid = keys.filter((each) => this.isValid(each, signature));
+    const key = valid.find((each) => !this.#hasEnded(each, receipt)) ?? valid[0];
     if (key === undefined) {
       const [first] = keys;
       const expected = `a valid signature by ${keys.length === 1 ? `the key ${first!.keyid}` : 'one of the keys given'}`;
@@ -146,8 +159,20 @@ export class Verification {
       this.find(receipt, finding('SIGNATURE_INVALID', at, { expected, actual }));
       return { standing: 'broken', reason: 'SIGNATURE_INVALID' };
     }
+    if (this.#hasEnded(key, receipt)) {
+      const expected = `a receipt from before ${this.#ring.endOf(key)}, when the key ${key.keyid} was revoked or expired`;
+      const actual = receipt.occurredAt ?? 'one without a time';
+      this.find(receipt, finding('KEY_ENDED', at, { expected, actual }));
+      return { standing: 'broken', reason: 'KEY_ENDED' };
+    }
     if (standing === 'stated') return this.#takeStated(receipt, at, key);
     return { standing, keyid: key.keyid, key };
+  }
+
+  /** A receipt without a time may be from after its key's end. */
+  #hasEnded(key: PublicKey, { occurredAt }: Receipt): boolean {
+    const end = this.#ring.endOf(key);
+    return end !== undefined && (occurredAt === undefined || compareTimestamps(occurredAt, end) >= 0);
   }
 
   /** An issuer that states two keys is two: one of them is somebody else. */

@@ -183,6 +183,8 @@ export interface Observation {
   readonly meters: MeterVector;
   /** A Timestamp; absent where the files state none. */
   readonly occurredAt?: string | undefined;
+  /** Of the item that says that this one was wrong. What this one says stays. */
+  readonly correctedAt?: HostPlace | undefined;
 }
 
 /**

@@ -176,6 +176,7 @@ const WORDS = {
   SOURCE_INVALID: 'the source is broken by the rules of its host; checking it for an import says why',
   SOURCE_VIOLATION:
     'the source shows what was not allowed by the rules of its host; checking it for an import says what',
+  SOURCE_CORRECTED: 'a source says elsewhere that what it shows of this call is wrong',
   SAME_FILE: 'records were made from this very file, which therefore corroborates nothing that they say',
   TOOL_MISSING: 'a promised tool was not called as often as promised',
   TOOL_NOT_PROMISED: 'a call of a tool that was not promised',

@@ -26,7 +26,7 @@ import { runVerification } from '../../rules/verify/run-verification.js';
 import { type HostVerdict, verdictOf } from './account.js';
 import { Expectations } from './expectation.js';
 import { rankOf, RANKS } from './findings.js';
-import type { HostPlace } from './host.js';
+import type { HostPlace, Observation } from './host.js';
 import {
   CallAssembly,
   evidenceSourceOf,
@@ -276,7 +276,12 @@ export class Reconciler {
     };
     const { codes, find, findMissing } = this.#finderOf(about);
     if (call.isInvalid) find('LEDGER_RECORD_INVALID', 'error', 'invalid');
-    for (const { source, comparison } of compared) {
+    for (const {
+      source,
+      comparison,
+      found: { seen },
+    } of compared) {
+      for (const { observation } of seen) findCorrected(find, source.name, observation);
       for (const { code, class: of, expected, actual, at } of comparison.differences) {
         const place = toPlace(at.observation.at);
         find(code, 'error', of, { source: source.name, at: place, expected, actual });
@@ -385,6 +390,7 @@ export class Reconciler {
         actual: decision ?? 'no decision',
       });
     else findMissing(outcome);
+    findCorrected(find, source.name, observation);
     this.#promise({ tool, occurredAt, inLedger: false }, { ...about, source: source.name, at }, codes);
     this.#list({
       state: isAmbiguous ? 'ambiguous' : isKept ? 'same_file' : 'source_only',
@@ -576,6 +582,18 @@ function idsOf({ entries }: LedgerCall, compared: readonly Compared[]): string[]
     ...metaIds,
   ]);
   return [...new Set([...seen, ...own])].slice(0, MAX_IDS);
+}
+
+/** A correction contradicts nothing: what it says instead is in words. */
+function findCorrected(
+  find: (code: ReconcileCode, severity: Severity, of: Class, rest: FindingParts) => void,
+  source: string,
+  { at, correctedAt }: Observation,
+): void {
+  if (correctedAt === undefined) return;
+  const { file, line, pointer } = correctedAt;
+  const actual = `corrected by ${file}${line === undefined ? '' : `:${line}`}${pointer ?? ''}`;
+  find('SOURCE_CORRECTED', 'warning', 'none', { source, at: toPlace(at), actual });
 }
 
 function toPlace({ file, line, pointer }: HostPlace): ReconcilePlace {

@@ -8,7 +8,7 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { Signer } from '../../format/signature/signer.js';
 import { checkOptions, checkString, type OptionTypes } from '../../base/options.js';
-import { formatDigest, fromDigestText } from '../../base/value/digest.js';
+import { fromDigestText } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { formatInstant, parseTimestamp } from '../../base/value/timestamp.js';
 import { type EventPlace, grantChain } from '../../rules/bounds/grant.js';
@@ -25,7 +25,6 @@ import {
 import {
   type ApprovalOptions,
   draftApproval,
-  type AskedCall,
   listPendingApprovals,
   type PendingApproval,
 } from '../policy/approve.js';
@@ -40,12 +39,7 @@ import {
   preparePasskeyApproval,
 } from '../policy/passkey.js';
 import { assertContentOf, ContentFolder } from '../contents/content-folder.js';
-import {
-  type Advice,
-  type AuthorizationDecision,
-  GrantEvaluator,
-  type HonourOptions,
-} from '../policy/evaluator.js';
+import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from '../policy/evaluator.js';
 import { findCall, type FoundCall } from '../policy/known-answer.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
@@ -587,9 +581,7 @@ export class LiveLedger {
     checkOptions('requests', options, ASK_TYPES);
     return this.#ledger.inspect(async (_, deciding) => {
       await deciding.links.awaiting.load?.();
-      return listPendingApprovals(deciding, this.#now(), (call) =>
-        advisedOf(this.#ledger).get(nameOfAsked(call)),
-      );
+      return listPendingApprovals(deciding, this.#now());
     }, options);
   }
 
@@ -888,7 +880,6 @@ export class LiveLedger {
         throw new TypeError('attach: expected a ledger that was opened by its path');
       await this.#keep(this.#contents.write(attach));
     }
-    noteAdvised(this.#ledger, asked);
     if (start === undefined) return authorizeAction(this.#ledger, asked, ways);
     return authorizeAndStart(this.#ledger, asked, { now: () => this.#now(), ...start }, ways);
   }
@@ -936,28 +927,3 @@ function timeBefore(now: string, ms: number): string {
 
 const NANOSECONDS_PER_MS = 1_000_000n;
 const FIRST_INSTANT = parseTimestamp('0000-01-01T00:00:00Z');
-
-/** The rules that advisers added, of calls that were asked for in this process: no record has them. */
-const ADVISED = new WeakMap<Ledger, Map<string, Advice['approval']>>();
-const MAX_ADVISED = 10_000;
-
-function advisedOf(ledger: Ledger): Map<string, Advice['approval']> {
-  const known = ADVISED.get(ledger) ?? new Map<string, Advice['approval']>();
-  ADVISED.set(ledger, known);
-  return known;
-}
-
-function noteAdvised(ledger: Ledger, { advice, paramsDigest, ...asked }: ActionRequest): void {
-  const advised = advisedOf(ledger);
-  if (advice?.approval === undefined && advised.size === 0) return;
-  const name = nameOfAsked({ ...asked, paramsDigest: formatDigest(paramsDigest) });
-  advised.delete(name);
-  if (advice?.approval === undefined) return;
-  advised.set(name, advice.approval);
-  const [oldest] = advised.keys();
-  if (advised.size > MAX_ADVISED && oldest !== undefined) advised.delete(oldest);
-}
-
-function nameOfAsked({ principalId, toolName, paramsDigest }: AskedCall): string {
-  return `${principalId} ${toolName} ${paramsDigest}`;
-}

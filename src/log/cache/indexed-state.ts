@@ -2,7 +2,7 @@
  * A verification state kept in an index: single events are read on demand, so continuing a ledger costs only its new lines.
  * Keys: `h` head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` their principals, `t:N:LIMIT:NODE` their timelines ·
  * `a:N:ID` open actions, `d:N:ID` denied ones, N being the record's number · `s:ID` starts · `b:ID` expiry of actions not begun · `w:ID`
- * waiting links · `q:NAME` request keys · `S:NAME` slices that grants spend · `v:ID` approvals, `V:CALL` rejects, `Y:CALL` what was said of a call, `W:CALL` requests for approval, `m:ID` the approvals of open actions, `z:N` revocations ·
+ * waiting links · `q:NAME` request keys · `S:NAME` slices that grants spend · `v:ID` approvals, `V:CALL` rejects, `Y:CALL` what was said of a call, `W:CALL` requests for approval, `m:ID` the approvals of open actions, `z:N` revocations, `U:ID` calls whose end is unknown ·
  * `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` roots of folded findings, `F:RANK` the first
  * of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` their note lines. Records are in `record-entries.ts`.
  */
@@ -32,6 +32,7 @@ import { touchUnsealed } from '../../rules/verify/checkpoints.js';
 import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
 import type { LineResult, SegmentName, SignatureOutcome } from '../../rules/verify/line-result.js';
 import type { Links, PendingLink, RequestEntry, RevocationList } from '../../rules/verify/links.js';
+import type { LostCall } from '../../rules/verify/lost-calls.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../../rules/verify/seals.js';
 import { validOutcomes } from '../../rules/verify/signatures.js';
 import { type OpenStarts, StartTable } from '../../rules/verify/start-table.js';
@@ -55,7 +56,7 @@ import {
   TrackedMap,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 9';
+const FORMAT = 'northroot-index 10';
 const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
 /** The most events kept in memory between writes. */
@@ -165,6 +166,7 @@ export class IndexedState {
     const rejects = new EntryTable(entries, 'V:', (form) => form as RejectEntry, keyOf);
     const calls = new EntryTable(entries, 'Y:', (form) => form as CallEntry, keyOf);
     const awaiting = new EntryTable(entries, 'W:', (form) => form as RequestedApproval, keyOf);
+    const lost = new EntryTable(entries, 'U:', (form) => form as LostCall);
     this.#revocations = new IndexedRevocations(
       head?.revocations ?? 0,
       entries,
@@ -178,7 +180,17 @@ export class IndexedState {
     this.#unsealed = new NumberedMap(head?.groups ?? 0);
     this.#tables = [
       ...[this.#events, this.#grants, this.#actions, this.#requests, this.#approvals, this.#approved],
-      ...[slices, rejects, calls, awaiting, this.#revocations, this.#pending, checkpoints, this.#signers],
+      ...[
+        slices,
+        rejects,
+        calls,
+        awaiting,
+        lost,
+        this.#revocations,
+        this.#pending,
+        checkpoints,
+        this.#signers,
+      ],
       ...[this.#folds, this.#first],
     ];
     this.last = head?.last;
@@ -199,6 +211,7 @@ export class IndexedState {
       revocations: this.#revocations,
       calls,
       awaiting,
+      lost,
       latest: undefined,
     };
     const keyring = new Keyring(backend, keySource(entries, head));

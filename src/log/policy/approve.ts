@@ -19,10 +19,10 @@ import {
   makeApprovalRule,
 } from '../../rules/bounds/grant.js';
 import { approvalsFor } from '../../rules/verify/approvals.js';
-import { callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
+import { type AdvisedRule, callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type ApprovalNeed, chooseApprovals, findNeed, findReject, isUsable } from './choose-approvals.js';
-import { type Advice, withAdvisedRule } from './evaluator.js';
+import { withAdvisedRule } from './evaluator.js';
 import { OptionReader } from './option-problems.js';
 import { isUsedUp } from '../../rules/verify/event-index.js';
 
@@ -63,48 +63,24 @@ export interface PendingApproval {
   readonly approvals: readonly { readonly eventId: string; readonly principalId: string }[];
 }
 
-/** The rule that an adviser added for a call; undefined where none is known. */
-export type FindAdvised = (call: AskedCall) => Advice['approval'];
-
-/** A call that was asked for. `paramsDigest` as text, `sha-256:…`. */
-export interface AskedCall {
-  readonly principalId: string;
-  readonly toolName: string;
-  readonly paramsDigest: string;
-}
-
-/**
- * The requests for approval, in ledger order. Over an index, load `links.awaiting` first.
- * @param findAdvised - The rules of advisers, which no record has. Default: none is known, and what an adviser asked for stays `waiting`.
- */
-export function listPendingApprovals(
-  state: VerifyState,
-  now: string,
-  findAdvised: FindAdvised = () => undefined,
-): PendingApproval[] {
+/** The requests for approval, in ledger order. Over an index, load `links.awaiting` first. */
+export function listPendingApprovals(state: VerifyState, now: string): PendingApproval[] {
   return [...state.links.awaiting.values()]
     .flatMap((request) => {
       const grant = state.links.grants.at(request.grant);
-      return grant === undefined ? [] : [describe(state, request, grant, now, findAdvised)];
+      return grant === undefined ? [] : [describe(state, request, grant, now)];
     })
     .sort((a, b) => a.seq - b.seq);
 }
 
-function describe(
-  state: VerifyState,
-  request: RequestedApproval,
-  own: Grant,
-  now: string,
-  findAdvised: FindAdvised,
-): PendingApproval {
-  const { place, principalId, occurredAt, toolName, params, reservation } = request;
-  const advised = findAdvised({ principalId, toolName, paramsDigest: params });
+function describe(state: VerifyState, request: RequestedApproval, own: Grant, now: string): PendingApproval {
+  const { place, principalId, occurredAt, toolName, params, reservation, advised } = request;
   const grant = withAdvisedRule(own, toolName, advised);
   const action = toAction({ ...request, grant }, now);
   const { ids, approved } = chooseApprovals(state, action, undefined, []);
   const chosen = ids.flatMap((id) => state.links.approvals.get(fromDigestText(id)) ?? []);
   const given = chosen.length > 0 ? chosen : listPossible(state, action);
-  const need = findNeed(action, approved) ?? needOfAdviser(action);
+  const need = findNeed(action, approved) ?? needOfAdviser(action, advised);
   return {
     eventId: place.eventId,
     seq: place.seq,
@@ -120,14 +96,23 @@ function describe(
   };
 }
 
-/** What a request needs that no rule of its grants asks for: the adviser that asked knows which approvals it accepts. */
-export function needOfAdviser(action: Action): ApprovalNeed | undefined {
+/**
+ * What a request needs that no known rule asks for: the adviser that asked knows which approvals it accepts.
+ * @param advised - Its rule, as recorded
+ */
+export function needOfAdviser(action: Action, advised: AdvisedRule | undefined): ApprovalNeed | undefined {
   const chain = grantChain(action.grant);
   const [grant] = chain;
   const isByRule = chain.some(({ approvals }) => approvals.some((rule) => asksToAct(rule, action)));
-  if (isByRule || grant === undefined) return undefined;
+  const isKnown = advised === undefined ? isByRule : advised.approvers.length > 0;
+  if (isKnown || grant === undefined) return undefined;
   const { eventId: grantId } = grant.place;
-  return { grantId, approvers: [], count: 1, grantIds: chain.map(({ place }) => place.eventId) };
+  return {
+    grantId,
+    approvers: [],
+    count: advised?.count ?? 1,
+    grantIds: chain.map(({ place }) => place.eventId),
+  };
 }
 
 /** What has become of a request that nothing has allowed. @param since - Its place */

@@ -33,7 +33,7 @@ export interface ChosenApprovals {
 export interface ApprovalNeed {
   /** The grant that has the rule, `sha-256:…`. */
   readonly grantId: string;
-  /** The rule's patterns of principals. Empty where an adviser asked: whom, is not recorded. */
+  /** The rule's patterns of principals. Empty where an adviser asked and whom it accepts is not recorded. */
   readonly approvers: readonly string[];
   /** How many of them must approve. */
   readonly count: number;

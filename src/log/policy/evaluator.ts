@@ -33,7 +33,8 @@ import {
   makeApprovalRule,
 } from '../../rules/bounds/grant.js';
 import { judgeAction, judgeExecution } from '../../rules/bounds/judge.js';
-import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
+import type { AdvisedRule } from '../../rules/verify/approval-tables.js';
+import { APPROVAL_REQUIRED, checksOfRule } from '../../rules/verify/approvals.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type ApprovalNeed, chooseApprovals, findNeed, toDenial } from './choose-approvals.js';
 import {
@@ -361,8 +362,13 @@ function isNearer(one: AuthorizationDecision, other: AuthorizationDecision): boo
 }
 
 /** The grant with the rule of approval that advice adds. */
-export function withAdvisedRule(grant: Grant, toolName: string, advised: Advice['approval']): Grant {
-  if (advised === undefined) return grant;
+export function withAdvisedRule(
+  grant: Grant,
+  toolName: string,
+  advised: Advice['approval'] | AdvisedRule,
+): Grant {
+  // Of a rule that was recorded without its approvers nothing is known.
+  if (advised === undefined || advised.approvers.length === 0) return grant;
   const { approvers, count = 1 } = advised;
   const rule = makeApprovalRule({ tools: [toolName], approvers, count } as ApprovalRule);
   return { ...grant, approvals: [...grant.approvals, rule] };
@@ -464,6 +470,9 @@ export function draftDecision(
   const amounts = decision === 'deny' ? (request.meters ?? []) : reservation;
   const checks = [
     ...(advice === undefined ? [] : checksOfAdvice(advice, decision)),
+    ...(advice?.approval !== undefined && answer.decisionCode === APPROVAL_REQUIRED
+      ? checksOfRule({ count: 1, ...advice.approval })
+      : []),
     ...(answer.checks ?? []),
     ...askedInVain(request, answer),
   ];

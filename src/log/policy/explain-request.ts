@@ -12,8 +12,8 @@ import type { AuthorizationEvent } from '../../format/schema/generated/types.js'
 import { type Approval, asksToAct, findApprovalsOf } from '../../rules/bounds/approval.js';
 import { type Action, type ApprovalRule, type Grant, grantChain } from '../../rules/bounds/grant.js';
 import { findGrant, type GrantAccount, reserveStarted } from '../../rules/report/accounts.js';
-import { APPROVAL_REQUIRED, approvalsFor } from '../../rules/verify/approvals.js';
-import { requestOfCall } from '../../rules/verify/approval-tables.js';
+import { APPROVAL_REQUIRED, approvalsFor, readAdvisedRule } from '../../rules/verify/approvals.js';
+import { type RequestedApproval, requestOfCall } from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { contentFile, readContent } from '../contents/content-folder.js';
 import type { KeptContent } from '../contents/content-store.js';
@@ -29,12 +29,17 @@ import {
   toMeters,
 } from './approve.js';
 import { type ApprovalNeed, findNeed, findReject, isUsable } from './choose-approvals.js';
-import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from './evaluator.js';
+import {
+  type AuthorizationDecision,
+  GrantEvaluator,
+  type HonourOptions,
+  withAdvisedRule,
+} from './evaluator.js';
 
 /** A rule that asks for approvals of a call. */
 export interface RequestRule {
-  /** The grant that has it, `sha-256:…`. */
-  readonly grantId: string;
+  /** The grant that has it, `sha-256:…`; undefined for an adviser's. */
+  readonly grantId: string | undefined;
   readonly tools: readonly string[];
   /** It asks where more than this is reserved, or one of these units is not; undefined: of every call. */
   readonly above: MeterVector | undefined;
@@ -154,7 +159,14 @@ function explainRequest(
   event: JsonObject,
   { now, honourImported }: { readonly now: string } & HonourOptions,
 ): ExplainedRequest {
-  const { grant, ...asked } = findRequest(state, eventId);
+  const { grant: own, ...asked } = findRequest(state, eventId);
+  const { decision_code: decisionCode, checks = [] } = event as unknown as AuthorizationEvent;
+  const first = state.links.awaiting.get(
+    requestOfCall(asked.principalId, own.index, asked.toolName, asked.params),
+  );
+  // It is known as it was last asked.
+  const advised = first === undefined ? readAdvisedRule(checks) : first.advised;
+  const grant = withAdvisedRule(own, asked.toolName, advised);
   const action = toAction({ ...asked, grant }, now);
   const chain = grantChain(grant);
   const rules = chain.flatMap((each, depth) =>
@@ -168,7 +180,11 @@ function explainRequest(
     usable.map(({ place }) => fromDigestText(place.eventId)),
   );
   const explained = rules.map(({ rule, depth, grant: owner }) =>
-    explainRule(rule, owner, findApprovalsOf(chain, depth, rule, approved)),
+    explainRule(
+      rule,
+      owner !== grant || own.approvals.includes(rule) ? owner.place.eventId : undefined,
+      findApprovalsOf(chain, depth, rule, approved),
+    ),
   );
   // Where an adviser asked, it knows which count.
   const counting = new Set(
@@ -176,10 +192,9 @@ function explainRequest(
       ? listPossible(state, action, honourImported).map(({ place }) => place.eventId)
       : explained.flatMap(({ approvalIds }) => approvalIds),
   );
-  const need = findNeed(action, approved) ?? needOfAdviser(action);
+  const need = findNeed(action, approved) ?? needOfAdviser(action, advised);
   const { place, principalId, occurredAt, toolName, params } = asked;
   const reservation = toMeters(asked.reservation);
-  const { decision_code: decisionCode } = event as unknown as AuthorizationEvent;
   const evaluated = new GrantEvaluator(state, { honourImported }).evaluate({
     principalId,
     toolName,
@@ -206,7 +221,7 @@ function explainRequest(
     paramsDigest: params,
     reservation,
     grantId: grant.place.eventId,
-    status: findStatus(state, action, decisionCode, need, now),
+    status: findStatus(state, action, decisionCode, first, need, now),
     decisionCode,
     need,
     rules: explained,
@@ -234,23 +249,23 @@ function findStatus(
   state: VerifyState,
   action: Action & { readonly grant: Grant },
   decisionCode: string,
+  first: RequestedApproval | undefined,
   need: ApprovalNeed | undefined,
   now: string,
 ): ExplainedRequest['status'] {
   if (decisionCode !== APPROVAL_REQUIRED) return 'refused';
-  const { grant, principalId, toolName, params, place } = action;
-  const first = state.links.awaiting.get(requestOfCall(principalId, grant.index, toolName, params));
+  const { grant, place } = action;
   if (first === undefined || first.place.seq > place.seq) return 'closed';
   return statusOf(state, action, grant, need, place.seq, now);
 }
 
 function explainRule(
   { tools, above, words, count, maxAge }: ApprovalRule,
-  { place }: Grant,
+  grantId: string | undefined,
   approvals: readonly Approval[],
 ): RequestRule {
   return {
-    grantId: place.eventId,
+    grantId,
     tools: [...tools.names, ...[...tools.prefixes].map((prefix) => `${prefix}*`)],
     above: above && toMeters(above),
     approvers: words.split(' or '),

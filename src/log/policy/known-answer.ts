@@ -72,6 +72,8 @@ export interface FoundCall {
   readonly spent?: string;
   /** The grant that it counts under, if it was executed. */
   readonly grantId?: string | undefined;
+  /** Whether it was begun, and its execution says that its end is unknown. */
+  readonly isLost?: boolean;
   /** The action that was released, `sha-256:…`. */
   readonly released?: string;
 }
@@ -127,7 +129,8 @@ export function findCall(state: VerifyState, principalId: string, requestKey: st
   if (used === undefined) return {};
   const { kind, grant = -1 } = state.events.find(used) ?? {};
   if (kind === 'released') return { released: toDigestText(used) };
-  return { spent: toDigestText(used), grantId: grants.at(grant)?.place.eventId };
+  const isLost = state.links.lost.has(used);
+  return { spent: toDigestText(used), grantId: grants.at(grant)?.place.eventId, isLost };
 }
 
 function answer(

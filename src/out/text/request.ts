@@ -127,12 +127,10 @@ function renderRule(rule: RequestRule, { grants, approvals, status }: RequestVie
     approvals.filter(({ eventId }) => approvalIds.includes(eventId)).map(({ principalId }) => principalId),
   );
   const seq = grants.find(({ eventId }) => eventId === grantId)?.seq;
-  const grant = seq === undefined ? shortId(grantId) : `seq ${seq}`;
+  const own = grantId === undefined ? 'as an adviser asked' : `by the grant ${shortId(grantId)}`;
+  const source = seq === undefined ? own : `by the grant seq ${seq}`;
   return [
-    row(
-      'rule',
-      `${names(tools)}${beyond} needs ${needed} of ${names(approvers)}${old}; by the grant ${grant}`,
-    ),
+    row('rule', `${names(tools)}${beyond} needs ${needed} of ${names(approvers)}${old}; ${source}`),
     ...(status === 'closed'
       ? []
       : [row('', `${by.size} of ${needed} so far${by.size === 0 ? '' : `: ${names([...by])}`}`)]),
@@ -177,7 +175,7 @@ export function approversText(approvers: readonly string[]): string {
 }
 
 /**
- * What is known of a request that waits and was approved: the rule of an adviser is in no record, so that only the process that asked it knows
+ * What is known of a request that waits and was approved, where the rule of the adviser that asked is not recorded: only the adviser knows
  * whether that is enough. Undefined for any other.
  */
 export function unknownRuleText({

@@ -30,6 +30,14 @@ export interface RequestedApproval extends Pick<
   'place' | 'principalId' | 'occurredAt' | 'grant' | 'toolName' | 'params'
 > {
   readonly reservation: Amounts;
+  /** The rule that an adviser added when it was last asked for; undefined where none did. */
+  readonly advised: AdvisedRule | undefined;
+}
+
+/** Patterns of principals, none where they are not recorded, and how many must approve. */
+export interface AdvisedRule {
+  readonly approvers: readonly string[];
+  readonly count: number;
 }
 
 /** A call under a grant. @param grant - The grant's number. @param params - The digest of the parameters, as text. */
@@ -58,7 +66,7 @@ function readCall(reader: Reader): string {
 }
 
 /** Keys that are ids. */
-const ID_KEY = {
+export const ID_KEY = {
   writeKey: (writer: Writer, id: string): void => {
     writer.id(id);
   },
@@ -171,26 +179,25 @@ const CALL: Packing<CallEntry> = {
 
 const REQUESTED: Packing<RequestedApproval> = {
   ...PRINCIPAL_CALL_KEY,
-  write: (writer, { place, occurredAt, reservation }) => {
+  write: (writer, { place, occurredAt, reservation, advised }) => {
     writer.id(fromDigestText(place.eventId));
     writePlace(writer, place);
     writer.time(occurredAt);
     writer.amounts(reservation);
+    writer.number(advised?.count ?? 0);
+    writer.number(advised?.approvers.length ?? 0);
+    for (const pattern of advised?.approvers ?? []) writer.name(pattern);
     return true;
   },
   read: (reader, name) => {
     const [principalId, grant, toolName, params] = name.split(' ') as [string, string, string, string];
     const place = readPlace(reader, toDigestText(reader.id()));
     const occurredAt = reader.time() as string;
-    return {
-      place,
-      principalId,
-      occurredAt,
-      grant: Number(grant),
-      toolName,
-      params,
-      reservation: reader.amounts(),
-    };
+    const reservation = reader.amounts();
+    const count = reader.number();
+    const approvers = Array.from({ length: reader.number() }, () => reader.name());
+    const advised = count === 0 ? undefined : { approvers, count };
+    return { place, principalId, occurredAt, grant: Number(grant), toolName, params, reservation, advised };
   },
 };
 

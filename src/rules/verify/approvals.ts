@@ -1,8 +1,10 @@
 /** Approvals (SPEC §3.6, §8 rule 15): who approved which call, and which action used that up. */
 
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { isPrincipalPattern } from '../../base/value/principal.js';
 import type { ActionOutline } from '../../format/event/outline.js';
 import type { WellFormedLine } from '../../format/record/examine-line.js';
+import type { AuthorizationEvent } from '../../format/schema/generated/types.js';
 import { type Approval, type ApprovedBy, isFor, leastLimits } from '../bounds/approval.js';
 import {
   type Action,
@@ -13,7 +15,7 @@ import {
   grantChain,
 } from '../bounds/grant.js';
 import { judgingInstant } from '../trust/record-signing.js';
-import { callName, MAX_CALL_APPROVALS, requestOfCall } from './approval-tables.js';
+import { type AdvisedRule, callName, MAX_CALL_APPROVALS, requestOfCall } from './approval-tables.js';
 import { resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
@@ -140,7 +142,11 @@ const NAMED = '/authorization/action/approval_event_ids';
 export const APPROVAL_REQUIRED = 'APPROVAL_REQUIRED';
 
 /** Remembers a request for approval until the same call is allowed. */
-export function noteRequest({ links }: VerifyState, action: Action, decisionCode: string): void {
+export function noteRequest(
+  { links }: VerifyState,
+  action: Action,
+  { decision_code: decisionCode, checks = [] }: Pick<AuthorizationEvent, 'decision_code' | 'checks'>,
+): void {
   const { grant, principalId, toolName, params, occurredAt, place } = action;
   if (grant === undefined) return;
   const name = requestOfCall(principalId, grant.index, toolName, params);
@@ -148,19 +154,44 @@ export function noteRequest({ links }: VerifyState, action: Action, decisionCode
     if (links.awaiting.has(name)) links.awaiting.delete(name);
     return;
   }
-  const isRequest = decisionCode === APPROVAL_REQUIRED && grant.principalId === principalId;
-  if (isRequest && !links.awaiting.has(name)) {
-    const reservation = new Map(action.reservation);
-    links.awaiting.set(name, {
-      place,
-      principalId,
-      occurredAt,
-      grant: grant.index,
-      toolName,
-      params,
-      reservation,
-    });
-  }
+  if (decisionCode !== APPROVAL_REQUIRED || grant.principalId !== principalId) return;
+  const advised = readAdvisedRule(checks);
+  const earlier = links.awaiting.get(name);
+  if (earlier !== undefined && isSameRule(earlier.advised, advised)) return;
+  const asked = { place, principalId, occurredAt, grant: grant.index, toolName, params };
+  links.awaiting.set(name, { ...asked, reservation: new Map(action.reservation), ...earlier, advised });
+}
+
+/** Before a pattern of principals, and before how many must approve: checks of a denial that an adviser's rule asked for approval. */
+const APPROVER = 'approver:';
+const APPROVERS = 'approvers:';
+const MAX_CHECK_LENGTH = 64;
+const MAX_APPROVERS = 16;
+const MAX_COUNT = 8;
+/** Of those checks: an allow has none that failed, and a denial fails by the grants' own. */
+const ASKED = { result: 'pass', code: 'APPROVAL_ASKED' } as const;
+
+/** An adviser's rule as checks of the denial, so that every process knows it. Patterns that are too long for one are left out, all of them. */
+export function checksOfRule({ approvers, count }: AdvisedRule): NonNullable<AuthorizationEvent['checks']> {
+  const checks = approvers.map((pattern) => ({ check: `${APPROVER}${pattern}`, ...ASKED }));
+  const isShort = checks.every(({ check }) => check.length <= MAX_CHECK_LENGTH);
+  return [{ check: `${APPROVERS}${count}`, ...ASKED }, ...(isShort ? checks : [])];
+}
+
+/** The rule that {@link checksOfRule} recorded; undefined for none. */
+export function readAdvisedRule(checks: NonNullable<AuthorizationEvent['checks']>): AdvisedRule | undefined {
+  const counted = checks.find(({ check }) => check.startsWith(APPROVERS));
+  const count = Number(counted?.check.slice(APPROVERS.length));
+  if (!(Number.isInteger(count) && count >= 1 && count <= MAX_COUNT)) return undefined;
+  const approvers = checks
+    .filter(({ check }) => check.startsWith(APPROVER))
+    .map(({ check }) => check.slice(APPROVER.length))
+    .filter(isPrincipalPattern);
+  return { approvers: approvers.slice(0, MAX_APPROVERS), count };
+}
+
+function isSameRule(a: AdvisedRule | undefined, b: AdvisedRule | undefined): boolean {
+  return a?.count === b?.count && a?.approvers.join(' ') === b?.approvers.join(' ');
 }
 
 /** An allowed action uses up the approvals that it names and that are for it. @returns Those that count. */

@@ -49,6 +49,7 @@ import { placeOf, resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
 import type { EventVerdict } from './line-result.js';
 import { askedOf, type RequestEntry, requestName } from './links.js';
+import { LATE_REPORT_TYPE, noteLateDebit, noteLateReport, noteLost } from './late-reports.js';
 import { checkRevocation, type MadeRevocation, settleRevocation } from './revocations.js';
 import { closeStart, findNamedStart, findOpenStart, noteStart, START_TYPE } from './starts.js';
 import { checkSlice } from './slices.js';
@@ -72,7 +73,7 @@ export interface Linked {
   /** What its verdict decides: {@link settleLinked} MUST be called with it. */
   readonly made?: Grant;
   readonly request?: MadeRequest;
-  readonly asking?: { readonly action: Action; readonly code: string };
+  readonly asking?: { readonly action: Action; readonly event: AuthorizationEvent };
   /** An allowed slice, where slices are noted, and the ordinal of its record. */
   readonly slice?: { readonly action: Action; readonly ordinal: number };
   readonly approval?: MadeApproval | undefined;
@@ -100,6 +101,7 @@ export function checkAuthorizations(
       return checkExecution(state, line, findings);
     case 'adjustment':
       checkAdjustment(state, line.outline(), findings);
+      noteLateDebit(state, line, findings);
       return UNLINKED;
     case 'approval':
       return { ...UNLINKED, approval: checkApproval(state, line, place, findings) };
@@ -107,6 +109,7 @@ export function checkAuthorizations(
       return { ...UNLINKED, revocation: checkRevocation(state, line, place, findings) };
     case 'other':
       if (line.eventType === START_TYPE) checkStart(state, line.event(), place, findings);
+      if (line.eventType === LATE_REPORT_TYPE) noteLateReport(state, line.event(), findings);
       return UNLINKED;
     default:
       return UNLINKED;
@@ -132,7 +135,7 @@ export function settleLinked(state: VerifyState, linked: Linked, id: string, ver
   const { made, request, asking, slice, approval, revocation } = linked;
   if (made !== undefined) settleGrant(state, made, verdict);
   if (request !== undefined) settleRequest(state, request, id, verdict);
-  if (asking !== undefined && verdict !== 'invalid') noteRequest(state, asking.action, asking.code);
+  if (asking !== undefined && verdict !== 'invalid') noteRequest(state, asking.action, asking.event);
   if (slice !== undefined) state.sliceWatch?.allow(slice.action, verdict, slice.ordinal);
   if (approval !== undefined) settleApproval(state, approval, verdict === 'invalid');
   if (revocation !== undefined) settleRevocation(state, revocation, verdict === 'invalid');
@@ -205,14 +208,14 @@ function checkAuthorization(
     const { action, request } = checkAction(state, line.eventId, outline, place, parent, findings);
     // Only these can be a request for approval, or the answer to one. Without a rule of the grant, an adviser may have asked.
     const mayAsk = hasApprovalRules(parent) || !isAllow || outline.approvalIds.length > 0;
-    const code = mayAsk ? line.event().decision_code : undefined;
+    const event = mayAsk ? line.event() : undefined;
     const isNoted = isAllow && outline.toolName === SLICE_TOOL && state.sliceWatch !== undefined;
-    if (request === undefined && code === undefined && !isNoted) return UNLINKED;
+    if (request === undefined && event === undefined && !isNoted) return UNLINKED;
     return {
       ...UNLINKED,
       ...defined({ request }),
       ...(isNoted ? { slice: { action, ordinal: state.records } } : {}),
-      ...(code === undefined ? {} : { asking: { action, code } }),
+      ...(event === undefined ? {} : { asking: { action, event } }),
     };
   }
   const event = line.event();
@@ -406,7 +409,8 @@ function checkExecution(
     return { grant: -1, isBlocked: checkUnderDeny(event, authorization, findings) };
   }
   const under = grant ?? action?.grant;
-  const isGivenBack = isRelease(event, action) && findOpenStart(state, id) === undefined;
+  const start = action && findOpenStart(state, id);
+  const isGivenBack = isRelease(event, action) && start === undefined;
   judgeAndApply(state, own, event, action, under, findings, action?.place.seq);
   noteSystems(state, systemsOf(under, action));
   closeStart(state, event, action !== undefined);
@@ -415,6 +419,7 @@ function checkExecution(
       state.slicesEnded += 1;
       if (!releases(event)) state.sliceWatch?.settle(line.event());
     }
+    if (start !== undefined && event.isUnknown) noteLost(state, id, action, start, line);
     links.actions.delete(id);
     links.approved.delete(id);
     if (links.expiring.has(id)) links.expiring.delete(id);

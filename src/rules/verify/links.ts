@@ -12,6 +12,7 @@ import {
   type RequestedApproval,
 } from './approval-tables.js';
 import { Grants, type GrantTable } from './grant-table.js';
+import { type LostCall, lostCalls } from './lost-calls.js';
 import { StartTable } from './start-table.js';
 import type { Table } from './table.js';
 import { WatchedMap } from './watched-map.js';
@@ -71,6 +72,8 @@ export interface Links {
   readonly calls: Table<string, CallEntry>;
   /** By {@link requestOfCall}. No rule of verification reads it. */
   readonly awaiting: Table<string, RequestedApproval>;
+  /** By the id of the action. No rule of verification reads it. */
+  readonly lost: Table<string, LostCall>;
   /** The latest `occurred_at` so far. */
   latest: string | undefined;
 }
@@ -98,6 +101,7 @@ export function emptyLinks(): Links {
     slices: new Map(),
     ...approvalTables(),
     revocations: [],
+    lost: lostCalls(),
     latest: undefined,
   };
 }

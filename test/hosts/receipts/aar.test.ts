@@ -258,7 +258,9 @@ describe('a correction record', () => {
       { callIds: [uuid(1)], tool: 'db.write', outcome: 'unknown' },
     ]);
     const receipt = aarReceipt(ALICE, 9);
-    expect(read([receipt, correction(receipt)], ALICE.pem).findings).toEqual([]);
+    const corrected = read([receipt, correction(receipt)], ALICE.pem);
+    expect(corrected.findings).toEqual([]);
+    expect(corrected.observations).toMatchObject([{ callIds: [uuid(9)], correctedAt: { pointer: '/1' } }]);
     expect(aar.recognises(jsonFile([one]))).toBe(true);
   });
 

@@ -603,6 +603,25 @@ describe('a key that an issuer names otherwise than by did:key', () => {
     expect(read(BOB, { ...document, assertionMethod: '#sign' }, login)[1]).toEqual(['SIGNATURE_INVALID']);
     expect(read(ALICE, { ...document, assertionMethod: '#sign' })).toEqual(verified);
   });
+
+  it.each([
+    ['revoked', '2999-01-01T00:00:00Z', []],
+    ['revoked', '2001-01-01T00:00:00+01:00', ['KEY_ENDED']],
+    ['expires', '2001-01-01T00:00:00Z', ['KEY_ENDED']],
+    ['revoked', 'last year', ['KEY_ENDED']],
+    ['expires', true, ['KEY_ENDED']],
+    ['revoked', null, []],
+  ])('signs nothing after its method was %s, %s', (name, end, expected) => {
+    const issuer = 'did:web:agents.example.com:builder';
+    const ended = { id: '#sign', publicKeyJwk: jwk(ALICE), [name]: end };
+    const signed = receipt(ALICE, { issuer, method: `${issuer}#sign` });
+    const errors = (...methods: object[]) => {
+      const keys = JSON.stringify({ id: issuer, verificationMethod: methods });
+      return errorsOf(readReceipts(agentReceipts, signed, { keys }));
+    };
+    expect(errors(ended)).toEqual(expected);
+    expect(errors({ ...ended, id: '#old' }, { id: '#sign', publicKeyJwk: jwk(ALICE) })).toEqual([]);
+  });
 });
 
 it('takes the type of early versions, and of no later one', () => {

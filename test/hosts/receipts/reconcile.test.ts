@@ -11,7 +11,7 @@ import { reconcileLedger } from '../../../src/hosts/shared/reconcile.js';
 import { HOSTS } from '../../../src/hosts/shared/registry.js';
 import { plainFile, plainHost } from '../plain-host.js';
 import { ALICE, jcs, jsonFile, type JsonMembers, MALLORY, type Signer, signText } from './kit.js';
-import { receipt, unsignedAar, uuid } from './samples.js';
+import { acr, digestOfRecord, receipt, signedAcr, unsignedAar, uuid } from './samples.js';
 
 const T = 1_777_629_600_000;
 
@@ -97,6 +97,16 @@ function aar1(n: number): JsonMembers {
   const signature = { ...(unsigned['signature'] as JsonMembers), sig: signText(ALICE, jcs(unsigned)) };
   return { ...unsigned, signature };
 }
+
+it('that were corrected are told of, and agree all the same', async () => {
+  const one = aar1(1);
+  const correction = acr(ALICE, 2, { reason: 'tonnes', trigger: 'check_failed', fix: { type: 'replace' } });
+  const supersedes = { receiptId: uuid(1), digest: digestOfRecord(one) };
+  const ledger = ledgerOf({ id: uuid(1), tool: 'api.call', params: { n: 1 } });
+  const told = await reconcile(ledger, aar, [one, signedAcr(ALICE, { ...correction, supersedes })]);
+  expect(told.states).toEqual({ corroborated: 1 });
+  expect(told.codes).toEqual(['SOURCE_CORRECTED']);
+});
 
 describe('receipts of each format', () => {
   it('confirm what the ledger has, and show what it lacks', async () => {

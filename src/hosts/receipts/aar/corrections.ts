@@ -116,7 +116,6 @@ export function checkCorrections(receipts: readonly Receipt[], verification: Ver
     amended.byDigest.set(digest, record);
     addTo(amended.byAgent, record.issuer, { digest, at: record.at });
   }
-  const corrected = new Map<Receipt, Receipt>();
   for (const receipt of corrections) {
     const { byDigest, byAgent } = records.get(namedBy(receipt.value))!;
     const at = { ...receipt.at, pointer: `${receipt.at.pointer ?? ''}/${CORRECTED.join('/')}` };
@@ -126,10 +125,10 @@ export function checkCorrections(receipts: readonly Receipt[], verification: Ver
     const record = isSha256 ? byDigest.get(stated ?? '') : undefined;
     if (record !== undefined) {
       checkOrder(receipt, record, verification);
-      const before = corrected.get(record);
+      const before = verification.correctionOf(record);
       const related = [record.at, ...(before === undefined ? [] : [before.at])];
       if (before !== undefined) verification.find(receipt, finding('CORRECTED_TWICE', at, { related }));
-      else if (verification.of(receipt).standing !== 'broken') corrected.set(record, receipt);
+      else if (verification.of(receipt).standing !== 'broken') verification.noteCorrection(record, receipt);
     } else if (own === undefined) verification.find(receipt, finding('CORRECTED_NOT_GIVEN', at));
     else if (!isSha256) verification.find(receipt, finding('CORRECTED_NOT_CHECKED', at));
     else {
