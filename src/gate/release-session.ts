@@ -37,9 +37,7 @@ export async function releaseSession(
   session: string,
   { signal, mayRelease = () => true, mayEnd = () => true }: ReleaseSessionOptions,
 ): Promise<number> {
-  const own = gate
-    .listOpen(session)
-    .filter(({ principal, tool }) => mayRelease(principal) && mayEnd(tool));
+  const own = gate.listOpen(session).filter(({ principal, tool }) => mayRelease(principal) && mayEnd(tool));
   const released = await inGroups(
     own,
     ({ ref, principal }) => gate.release({ ref, session, principal }, { signal }),
