@@ -2,6 +2,7 @@
  * A ledger in PostgreSQL beside one in a file, both on disk before they answer, as ratios. Starts a server of its own, and ends it.
  *
  *     node bench/postgres.js [--seconds 5 --records 3000 --rounds 3 --folder /tmp]
+ *     node bench/postgres.js --open 1000000     only opens a ledger of so many records, and one of a tenth, over their indexes
  */
 
 import { execFileSync, spawn } from 'node:child_process';
@@ -33,6 +34,10 @@ const LEDGERS = 8;
 const IN_FLIGHT = 64;
 /** One by one, in each of the ledgers. */
 const EACH = 60;
+/** Turns of the two, whose order changes: a sync takes as long as the disk likes. */
+const NOTIFIED_ROUNDS = 15;
+/** Records that another writer adds before a ledger is opened. */
+const NEW = 1_000;
 const DIGEST = sha256Digest(Buffer.from('the benchmark'));
 const ORIGIN = { origin: 'example.com/bench' };
 
@@ -42,6 +47,7 @@ const { values } = parseArgs({
     records: { type: 'string', default: '3000' },
     rounds: { type: 'string', default: '3' },
     folder: { type: 'string', default: tmpdir() },
+    open: { type: 'string' },
   },
 });
 const [seconds, records, rounds] = [values.seconds, values.records, values.rounds].map(Number);
@@ -53,9 +59,16 @@ const signer = createSigner(parsePrivateKey(pem));
 let made = 0;
 
 const server = await startServer();
+const pathOf = () => join(folder, `ledger-${(made += 1)}.jsonl`);
+const urlOf = () => `${server.url}#ledger-${(made += 1)}`;
 try {
-  const pathOf = () => join(folder, `ledger-${(made += 1)}.jsonl`);
-  const urlOf = () => `${server.url}#ledger-${(made += 1)}`;
+  await (values.open === undefined ? compareAll() : measureOpening(Number(values.open)));
+} finally {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function compareAll() {
   const [, appends] = await measureInTurns(
     [pathOf, urlOf].map((place) => ({ name: place.name, records, run: () => appendStream(place()) })),
     rounds,
@@ -70,22 +83,103 @@ try {
   print(`${WRITERS} writing processes, least ÷ most`, Math.min(...counts) / Math.max(...counts));
   const longest = Math.max(...waits);
   print('their longest wait ÷ median', longest / median(waits), `${longest.toFixed(0)} ms`);
-  const tell = Notices.prototype.tell;
-  const [, notified] = await measureInTurns(
-    [() => undefined, tell].map((told) => ({
-      name: 'ledgers',
-      records: LEDGERS * EACH,
-      run: async () => {
-        Notices.prototype.tell = told;
-        await Promise.all(Array.from({ length: LEDGERS }, () => appendOneByOne(urlOf())));
-      },
-    })),
-    rounds,
+  const { ratio, least, most } = await compareNotified();
+  print(
+    `${LEDGERS} ledgers, with notifications ÷ without`,
+    ratio,
+    `half of the turns from ${least.toFixed(2)} to ${most.toFixed(2)}`,
   );
-  print(`${LEDGERS} ledgers, with notifications ÷ without`, notified.ratio);
-} finally {
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
+}
+
+/**
+ * Each turn gives a ratio of the two, one right after the other: the median of those, and their quartiles. With stores alone: what signing
+ * and the index cost is not to hide what is told.
+ */
+async function compareNotified() {
+  const tell = Notices.prototype.tell;
+  const ledgers = [];
+  for (let n = 0; n < LEDGERS; n += 1) {
+    const store = await PostgresStore.open(urlOf(), { create: true });
+    ledgers.push({ store, ledger: await Ledger.open(store, { create: ORIGIN }) });
+  }
+  const timed = async (told) => {
+    Notices.prototype.tell = told;
+    const start = performance.now();
+    await Promise.all(
+      ledgers.map(async ({ ledger }) => {
+        for (let n = 0; n < EACH; n += 1) await ledger.append({ event: event(n) });
+      }),
+    );
+    return performance.now() - start;
+  };
+  const silent = () => undefined;
+  const ratios = [];
+  try {
+    for (let turn = 0; turn <= NOTIFIED_ROUNDS; turn += 1) {
+      const order = turn % 2 === 0 ? [silent, tell] : [tell, silent];
+      const times = new Map();
+      for (const told of order) times.set(told, await timed(told));
+      // The first turn warms up.
+      if (turn > 0) ratios.push(times.get(silent) / times.get(tell));
+    }
+  } finally {
+    Notices.prototype.tell = tell;
+    for (const { ledger, store } of ledgers) {
+      await ledger.close();
+      await store.close();
+    }
+  }
+  ratios.sort((one, other) => one - other);
+  const quarter = Math.floor(ratios.length / 4);
+  return { ratio: median(ratios), least: ratios[quarter], most: ratios[ratios.length - 1 - quarter] };
+}
+
+/** What opening costs over an index that has all but what is new: the processor time of this process, and the time. */
+async function measureOpening(most) {
+  const ledgers = [];
+  for (const size of [Math.ceil(most / 10), most]) {
+    const ledger = { size, url: urlOf(), index: join(folder, `index-${size}`) };
+    const start = performance.now();
+    await extend(ledger.url, size, ledger.index);
+    console.log(`${size} records made in ${((performance.now() - start) / 1_000).toFixed(0)} s`);
+    ledgers.push(ledger);
+  }
+  for (const added of [0, NEW]) {
+    const costs = new Map(ledgers.map(({ size }) => [size, []]));
+    for (let round = 0; round <= rounds; round += 1) {
+      for (const { size, url, index } of ledgers) {
+        if (added > 0) await extend(url, added, false);
+        const cost = await costOfOpening(url, index);
+        if (round > 0) costs.get(size).push(cost);
+      }
+    }
+    const [small, large] = [...costs].map(([size, all]) => {
+      const cpu = median(all.map(({ cpuMs }) => cpuMs));
+      const time = median(all.map(({ ms }) => ms));
+      console.log(
+        `opening over ${size} records, ${added} of them new: ${cpu.toFixed(0)} ms CPU, ${time.toFixed(0)} ms`,
+      );
+      return cpu;
+    });
+    print(`ten times the records, ${added} of them new, in CPU ÷`, large / small);
+  }
+}
+
+async function costOfOpening(url, index) {
+  const [start, before] = [performance.now(), process.cpuUsage()];
+  const ledger = await Ledger.open(url, { index });
+  const [ms, { user, system }] = [performance.now() - start, process.cpuUsage(before)];
+  await ledger.close();
+  return { ms, cpuMs: (user + system) / 1_000 };
+}
+
+async function extend(url, count, index) {
+  const ledger = await Ledger.open(url, { create: ORIGIN, index });
+  for (let done = 0; done < count; done += 10_000) {
+    const some = Math.min(10_000, count - done);
+    await Promise.all(Array.from({ length: some }, (_, n) => ledger.append({ event: event(done + n) })));
+  }
+  await ledger.close();
 }
 
 function print(what, ratio, more) {
@@ -100,15 +194,6 @@ async function appendStream(place) {
   const ledger = await Ledger.open(place, { signer, create: ORIGIN });
   await Promise.all(Array.from({ length: records }, (_, n) => ledger.append({ event: event(n) })));
   await ledger.close();
-}
-
-/** With a store alone: what signing and the index cost is not to hide what is told. */
-async function appendOneByOne(url) {
-  const store = await PostgresStore.open(url, { create: true });
-  const ledger = await Ledger.open(store, { create: ORIGIN });
-  for (let n = 0; n < EACH; n += 1) await ledger.append({ event: event(n) });
-  await ledger.close();
-  await store.close();
 }
 
 async function decide(place) {

@@ -8,7 +8,7 @@ import { Command, CommanderError, Help, Option } from 'commander';
 import { printable, withoutPasswords } from '../base/bytes/printable.js';
 import { NorthrootError } from '../base/error.js';
 import { VERSION } from '../base/version.js';
-import { isStoreUrl, placeName } from '../log/fs/place.js';
+import { placeName } from '../log/fs/place.js';
 import { CommandError } from './command-error.js';
 import { addAbandon } from './commands/abandon.js';
 import { addAdjust } from './commands/adjust.js';
@@ -174,6 +174,9 @@ export async function main(
   return interrupted;
 }
 
+/** Not all that begins with `postgres:` is a place. */
+const STORE_URL = /^\s*postgres(?:ql)?:\/\//i;
+
 /**
  * URLs of ledgers as they are shown, without password and options, with which this process connects all the same. What follows `--` is
  * another program's.
@@ -183,7 +186,7 @@ function namePlaces(args: readonly string[]): readonly string[] {
   const end = args.includes('--') ? args.indexOf('--') : args.length;
   return args.map((arg, at) => {
     const [, option = '', place = ''] = /^(--[a-z-]+=)?(.*)$/s.exec(arg) ?? [];
-    return at < end && isStoreUrl(place) ? `${option}${placeName(place)}` : arg;
+    return at < end && STORE_URL.test(place) ? `${option}${placeName(place)}` : arg;
   });
 }
 

@@ -9,6 +9,7 @@ import { printable } from '../base/bytes/printable.js';
 import { defined } from '../base/defined.js';
 import { joinSignals } from '../base/deadline.js';
 import { NorthrootError } from '../base/error.js';
+import { inGroups } from '../base/in-groups.js';
 import { canonicalBytesWithout } from '../base/json/omit-undefined.js';
 import { checkOptions, checkString, type OptionTypes } from '../base/options.js';
 import { type Digest, formatDigest, isDigest, parseDigest, sha256Digest } from '../base/value/digest.js';
@@ -44,7 +45,7 @@ import type { AskOptions, PatientOptions } from '../log/writer/withdrawal.js';
 import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
-import { findOverdue } from './find-overdue.js';
+import { findOverdue, type Overdue } from './find-overdue.js';
 import { type LateCall, type LateOutcome, recordLate } from './late-report.js';
 import { OTHER_PARAMS, recordOtherParams } from './other-params.js';
 import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
@@ -465,10 +466,10 @@ export class Gate {
    * unknown, and others' as `settleAfterMs` says. Done every 30 seconds by itself.
    */
   async sweep(options: AskOptions = {}): Promise<AbandonedOpen> {
-    for (const kept of this.#open.listEnded(this.ledger.clock.ticks())) {
-      if (kept.start === undefined) this.#forget(kept);
-      else this.#tell(kept, await this.#end(kept, options));
-    }
+    const ended = this.#open.listEnded(this.ledger.clock.ticks());
+    for (const kept of ended) if (kept.start === undefined) this.#forget(kept);
+    const begun = ended.filter(({ start }) => start !== undefined);
+    await inGroups(begun, async (kept) => this.#tell(kept, await this.#end(kept, options)), options.signal);
     if (this.#settlesOthers) await this.#settleOthers(options);
     return this.ledger.abandonOpen({ expired: true, ...options });
   }
@@ -867,10 +868,10 @@ export class Gate {
   async #settleOthers(options: AskOptions): Promise<void> {
     const { settleAfterMs = Infinity } = this.#options;
     const overdue = await findOverdue(this.ledger, settleAfterMs, this.#leftAlone, options);
-    for (const { principal, requestKey, authorization } of overdue) {
-      if (this.#open.has(principal, requestKey)) continue;
+    const settle = async ({ principal, requestKey, authorization }: Overdue): Promise<void> => {
+      if (this.#open.has(principal, requestKey)) return;
       const { open } = await this.ledger.findCall(principal, requestKey, options);
-      if (open?.start === undefined || open.authorizationId !== authorization) continue;
+      if (open?.start === undefined || open.authorizationId !== authorization) return;
       const kept = this.#keep(requestKey, undefined, requestKey, Infinity, open);
       try {
         this.#tell(kept, await this.#end(kept, options));
@@ -880,7 +881,8 @@ export class Gate {
         if (!(error instanceof NorthrootError) || error.code.startsWith('LEDGER_')) throw error;
         this.#leftAlone.add(authorization);
       }
-    }
+    };
+    await inGroups(overdue, settle, options.signal);
   }
 
   /** What is reported of a call after it was settled as unknown. Undefined where nothing new is. */

@@ -3,10 +3,11 @@
  */
 
 import { NorthrootError } from '../base/error.js';
+import { inGroups } from '../base/in-groups.js';
 import { parseDigest } from '../base/value/digest.js';
 import { isJsonObject, type JsonObject } from '../base/json/value.js';
 import { LedgerView } from '../log/read/ledger-view.js';
-import type { Gate } from './gate.js';
+import type { CallName, Gate, Settled } from './gate.js';
 import { keyOfOrder, refOfKey } from './request-key.js';
 
 /** The most open calls that are looked at: each record is read again. */
@@ -36,13 +37,14 @@ export async function releaseSession(
   session: string,
   { signal, mayRelease = () => true, mayEnd = () => true }: ReleaseSessionOptions,
 ): Promise<number> {
-  let released = 0;
-  for (const { ref, principal, tool } of gate.listOpen(session)) {
-    if (!mayRelease(principal) || !mayEnd(tool)) continue;
-    const { recorded } = await gate.release({ ref, session, principal }, { signal });
-    if (recorded !== undefined) released += 1;
-  }
-  return released + (await releaseOthers(gate, session, signal, { mayRelease, mayEnd }));
+  const own = gate.listOpen(session).filter(({ principal, tool }) => mayRelease(principal) && mayEnd(tool));
+  const released = await inGroups(
+    own,
+    ({ ref, principal }) => gate.release({ ref, session, principal }, { signal }),
+    signal,
+  );
+  const others = await releaseOthers(gate, session, signal, { mayRelease, mayEnd });
+  return released.filter(isRecorded).length + others;
 }
 
 async function releaseOthers(
@@ -59,22 +61,28 @@ async function releaseOthers(
   );
   if (open.size === 0) return 0;
   const view = new LedgerView(ledger.path, { signal });
-  let count = 0;
+  const calls: CallName[] = [];
   for (const { eventId, principalId } of [...open.values()].slice(-MAX_LOOKED_AT)) {
     signal.throwIfAborted();
     if (!mayRelease(principalId)) continue;
     const { event } = await view.findRecord(eventId);
     const ref = refWithin(event, session);
-    if (ref === undefined) continue;
+    if (ref !== undefined) calls.push({ ...ref, principal: principalId });
+  }
+  const release = async (call: CallName): Promise<boolean> => {
     try {
-      const { recorded } = await gate.release({ ...ref, principal: principalId }, { signal, mayEnd });
-      if (recorded !== undefined) count += 1;
+      return isRecorded(await gate.release(call, { signal, mayEnd }));
     } catch (error) {
       // Another process has ended it, or it is of a tool whose calls stay.
       if (!(error instanceof NorthrootError && PASSED_OVER.has(error.code))) throw error;
+      return false;
     }
-  }
-  return count;
+  };
+  return (await inGroups(calls, release, signal)).filter(Boolean).length;
+}
+
+function isRecorded({ recorded }: Settled): boolean {
+  return recorded !== undefined;
 }
 
 /** How the gate names the call of an event, if it is of this session. */

@@ -6,9 +6,12 @@ import { describe, expect, it } from 'vitest';
 import type { NorthrootError } from '../../src/base/error.js';
 import { settleSlices } from '../../src/log/fleet/settle.js';
 import { authorizeAction } from '../../src/log/policy/authorize.js';
-import { sha256Digest } from '../../src/base/value/digest.js';
+import { fromDigestText, sha256Digest } from '../../src/base/value/digest.js';
+import type { Grant } from '../../src/rules/bounds/grant.js';
+import { sliceUseOf } from '../../src/rules/verify/slice-use.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Ledger } from '../../src/log/writer/ledger.js';
+import { CountingFileSystem } from '../writer/file-systems.js';
 import { AGENT, begin, createChild, createParent, int, makeFolder, open, spend } from './kit.js';
 
 const folder = makeFolder();
@@ -56,6 +59,37 @@ describe('settling', () => {
     await expect(begin(child, { usd: '1' })).rejects.toThrow();
     await closeAll(parent, child);
     await expectSettled('p1', 'c1', 3);
+  });
+
+  it('writes once for all that is released, and once for all that is charged', async () => {
+    const { parent, grantId } = await createParent(path('p-many'));
+    const made = await createChild(path('c-many'), parent, grantId, { usd: '10' });
+    const count = 300;
+    const params = sha256Digest(Buffer.from('unbegun'));
+    const request = { principalId: AGENT, toolName: 'fs.x', paramsDigest: params, intentDigest: params };
+    const numbers = Array.from({ length: count }, (_, n) => n);
+    await Promise.all(numbers.map(() => begin(made.child, {})));
+    await Promise.all(
+      numbers.map((n) => authorizeAction(made.child, { ...request, meters: [], requestKey: `k${n}` })),
+    );
+    await made.child.close();
+    const fileSystem = new CountingFileSystem();
+    const child = await open(path('c-many'), { fileSystem, index: path('c-many.index') });
+    const openUnder = () =>
+      child.inspect(async (_, state) => {
+        await state.links.actions.load?.();
+        const slice = state.links.grants.get(fromDigestText(made.grantId));
+        const { openActions, openStarts } = sliceUseOf(state, slice as Grant);
+        return { openActions, openStarts };
+      });
+    expect(await openUnder()).toEqual({ openActions: 2 * count, openStarts: count });
+    const before = fileSystem.syncsOf(path('c-many'));
+    const [settled] = await settleSlices(parent, child, { abandon: true });
+    expect(settled).toMatchObject({ status: 'appended' });
+    expect(countOf('c-many', 'execution')).toBe(2 * count);
+    expect(await openUnder()).toEqual({ openActions: 0, openStarts: 0 });
+    expect(fileSystem.syncsOf(path('c-many')) - before).toBeLessThan(count / 3);
+    await closeAll(parent, child);
   });
 
   it('waits for what was begun, or has it charged', async () => {

@@ -46,6 +46,19 @@ describe.each([
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('counts what runs on another machine, whose clock is ahead', async () => {
+    const place = makePlace();
+    const { gate } = await openGate(place, { meterCaps: { calls: 20 }, concurrencyLimit: 1 });
+    const ahead = await reopen(place, { now: () => new Date(Date.now() + 60_000).toISOString() });
+    expect(await ahead.decide({ ...READ, ref: 'a' })).toMatchObject({ effect: 'allow' });
+    expect(await gate.decide({ ...READ, ref: 'b' })).toMatchObject({
+      effect: 'deny',
+      code: 'CONCURRENCY_EXCEEDED',
+    });
+    await ahead.release('a');
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('dates records in the order of the ledger, however many calls are at once', async () => {
     const place = makePlace();
     const { gate } = await openGate(place, { meterCaps: { calls: 20 } });

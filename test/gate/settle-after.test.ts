@@ -7,6 +7,8 @@ import type { GateOptions, OverdueCall } from '../../src/gate/gate.js';
 import type { LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
 import { AGENT, type Event, filePlace, gate as latch, leftOf, openLive, usedBy } from '../agent/support.js';
 import { expectOk, parseLines, Workshop } from '../cli/runner.js';
+import { releaseSession } from '../../src/gate/release-session.js';
+import { CountingFileSystem } from '../writer/file-systems.js';
 import { eventsIn, newLedger, Service } from './service-process.js';
 import { openGate, reopen } from './support.js';
 
@@ -63,6 +65,30 @@ describe('a call that a killed process began', () => {
     await gate.sweep();
     expect(place.events()).toHaveLength(length);
     expect(gate.listOpen()).toEqual([]);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('is settled with all others in one write', async () => {
+    const place = filePlace();
+    const clock = { now: START };
+    const now = (): string => new Date(clock.now).toISOString();
+    const { gate: first } = await openGate(place, { meterCaps: { calls: 1_000 }, occurredAt: now() });
+    await first.close();
+    const refs = Array.from({ length: 200 }, (_, n) => `c${n}`);
+    const dead = await reopen(place, { now });
+    await Promise.all(refs.map((ref) => dead.decide({ ...CALL, reserve: {}, ref })));
+    await dead.close();
+    const fileSystem = new CountingFileSystem();
+    const overdue: OverdueCall[] = [];
+    const onOverdue = (call: OverdueCall): void => void overdue.push(call);
+    const gate = await reopen(place, { now, settleAfterMs: 10 * MINUTE, onOverdue, fileSystem });
+    await Promise.all(refs.map((ref) => gate.decide({ ...CALL, reserve: {}, ref: `own-${ref}` })));
+    clock.now += 11 * MINUTE;
+    const before = fileSystem.syncsOf(place.path);
+    await gate.sweep();
+    expect(overdue).toHaveLength(200);
+    expect(await releaseSession(gate, CALL.session, { signal: new AbortController().signal })).toBe(200);
+    expect(fileSystem.syncsOf(place.path) - before).toBeLessThan(100);
     expect(await place.verdict()).toBe('ok');
   });
 

@@ -71,6 +71,50 @@ describe.skipIf(hasNoPostgres)('the lock of a ledger in PostgreSQL', () => {
     expect(lines.sort()).toEqual(['one', 'other 0', 'other 1']);
   });
 
+  test('of a process that is paused is taken over by one that waits a little at a time', async () => {
+    const url = server.url('paused-often');
+    const holder = await startHolder(url);
+    holder.kill('SIGSTOP');
+    const other = await open(url);
+    const taken = async (): Promise<string> => {
+      const lock = await other.acquire({ timeoutMs: 900 }).catch((error: NorthrootError) => error.code);
+      if (typeof lock === 'string') return lock;
+      await lock.release();
+      return 'taken';
+    };
+    await expect.poll(taken, { timeout: 20_000, interval: 10 }).toBe('taken');
+  });
+
+  test.each(['back', 'on'])(
+    'is judged by the clock of who waits, where that of the server was set %s an hour',
+    async (way) => {
+      const database = `set_${way}`;
+      await server.query(`create database ${database}`);
+      const placed = (name: string): string => server.url(name).replace('/postgres#', `/${database}#`);
+      const [paused, busy] = [await startHolder(placed('paused')), await startHolder(placed('busy'))];
+      paused.kill('SIGSTOP');
+      // What the server would show of all that was before.
+      const columns = await server.query(
+        `select string_agg(case attname when 'state_change' then $1 else attname end, ', ' order by attnum) as all
+        from pg_attribute where attrelid = 'pg_catalog.pg_stat_activity'::regclass and attnum > 0`,
+        [`state_change ${way === 'back' ? '+' : '-'} interval '1 hour' as state_change`],
+      );
+      await server.query(
+        `set allow_system_table_mods = on; alter view pg_catalog.pg_stat_activity rename to pg_stat_shown;
+        create view pg_catalog.pg_stat_activity as select ${String(columns[0]['all'])} from pg_catalog.pg_stat_shown;
+        grant select on pg_catalog.pg_stat_activity to public`,
+        undefined,
+        database,
+      );
+      const [other, another] = [await open(placed('paused')), await open(placed('busy'))];
+      const waiting = another.acquire({ timeoutMs: 6_000 });
+      await (await other.acquire({ timeoutMs: 20_000 })).release();
+      await expect(waiting).rejects.toMatchObject({ code: 'LEDGER_LOCKED' });
+      busy.kill('SIGTERM');
+      expect(await busy.end()).toMatchObject({ status: 0, stdout: 'holds\nappended\n' });
+    },
+  );
+
   test('of a process that holds it for long, and is there, is waited for', async () => {
     const url = server.url('busy');
     const holder = await startHolder(url);

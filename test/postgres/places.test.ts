@@ -74,6 +74,18 @@ describe.skipIf(hasNoPostgres)('the URL of a database', () => {
   test('that is malformed, of no server, and of no database', () => {
     expectError(run('verify', `postgres://u:${SECRET}@127.0.0.1/db`), 2, 'STORE_URL_INVALID');
     expectError(run('verify', `postgres://u:${SECRET}#/@127.0.0.1/db#x`), 2, 'STORE_URL_INVALID');
+    for (const malformed of [
+      `postgres:/u:${SECRET}@127.0.0.1/db#x`,
+      `POSTGRESQL:u:${SECRET}@127.0.0.1/db#x`,
+      ` postgres://u:${SECRET}@127.0.0.1/db#x`,
+      `postgres ://u:${SECRET}@127.0.0.1/db#x`,
+      `postgres://u:${SECRET}@127.0.0.1/db#x `,
+    ]) {
+      for (const command of ['verify', 'init']) expectError(run(command, malformed), 2, 'STORE_URL_INVALID');
+      expectError(run('init', url('x'), '--position-witness', malformed), 2, 'STORE_URL_INVALID');
+    }
+    expect(shop.files('.').filter((name) => /postgres/i.test(name))).toEqual([]);
+    expectError(run('verify', url('x').replace('postgres:', 'PostgreSQL:')), 2, 'FILE_NOT_FOUND');
     expectError(run('status', `postgres://u:${SECRET}@127.0.0.1:1/db#x`), 2, 'STORE_UNREACHABLE');
     expectError(run('log', url('x').replace('/postgres#', '/none#')), 2, 'FILE_NOT_FOUND');
     expectError(run('index', url('x')), 2, 'USAGE');

@@ -1,5 +1,6 @@
 /** Every command that was told that something is recorded notices that a database lacks it, for good; and with a witness, every machine. */
 
+import { existsSync, renameSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Ledger } from '../../src/api/index.js';
 import { expectError, expectOk, type Run, Workshop } from '../cli/runner.js';
@@ -129,6 +130,107 @@ describe.skipIf(hasNoPostgres)('a database that was put back', () => {
       Ledger.open(shop.path('file.jsonl'), { create: {}, positionWitness: shop.path('elsewhere') }),
     ).rejects.toMatchObject({ code: 'USAGE' });
     expect(shop.files('.').filter((name) => name.includes('file.jsonl'))).toEqual([]);
+  });
+});
+
+describe.skipIf(hasNoPostgres)('a witness that is not there', () => {
+  let server: PostgresServer;
+  let elsewhere: PostgresServer;
+  const run = (args: readonly string[]): Run =>
+    shop.run(args, { env: { XDG_STATE_HOME: shop.path('gone') }, input: args[0] === 'append' ? EVENT : '' });
+  const sizeOf = async (name: string): Promise<unknown> =>
+    (await server.query('select size::int from northroot.head where name = $1', [name]))[0]?.['size'];
+
+  beforeAll(async () => {
+    [server, elsewhere] = await Promise.all([PostgresServer.start(), PostgresServer.start()]);
+  }, 120_000);
+  afterAll(() => Promise.all([server?.stop(), elsewhere?.stop()]));
+
+  const kinds = ['file', 'folder', 'database'] as const;
+  /** Where a witness is; how it is taken away and put back, and begun as the refusal says. */
+  function placeOf(kind: (typeof kinds)[number], name: string) {
+    const row = "select size, tip from northroot.witness where name = '" + name + "'";
+    if (kind === 'database') {
+      let kept: Record<string, unknown> | undefined;
+      return {
+        place: elsewhere.url(name),
+        take: async () => {
+          [kept] = await elsewhere.query(row);
+          await elsewhere.query('delete from northroot.witness where name = $1', [name]);
+        },
+        isThere: async () => (await elsewhere.query(row)).length === 1,
+        putBack: () =>
+          elsewhere.query('insert into northroot.witness values ($1, $2, $3)', [
+            name,
+            kept?.['size'],
+            kept?.['tip'],
+          ]),
+        begin: (hint: string) => elsewhere.query(/insert into .*/.exec(hint)?.[0] ?? ''),
+      };
+    }
+    const file = kind === 'file' ? `${name}.witness` : `disk-${name}/${name}.witness`;
+    if (kind === 'folder') shop.makeFolder(`disk-${name}`);
+    return {
+      place: kind === 'file' ? shop.path(file) : `${shop.path(`disk-${name}`)}/`,
+      take: () => renameSync(shop.path(file), shop.path(`${name}.taken`)),
+      isThere: () => existsSync(shop.path(file)),
+      putBack: () => renameSync(shop.path(`${name}.taken`), shop.path(file)),
+      begin: (hint: string) => {
+        expect(hint).toContain(`touch ${shop.path(file)}`);
+        shop.write(file, '');
+      },
+    };
+  }
+
+  test.each(kinds)('is not begun anew for a ledger with records: %s', async (kind) => {
+    const name = `gone-${kind}`;
+    const ledger = server.url(name);
+    const { place, take, isThere, putBack } = placeOf(kind, name);
+    const key = shop.path(`${name}.key`);
+    const signed = ['--key', key, '--position-witness', place];
+    expectOk(run(['keygen', '--out', key]));
+    expectOk(run(['init', ledger, ...signed]));
+    expectOk(run(['append', ledger, ...signed]));
+    await take();
+    for (let n = 0; n < 2; n += 1)
+      expectError(run(['append', ledger, ...signed, '--no-position']), 2, 'POSITION_WITNESS_MISSING');
+    expect(await isThere()).toBe(false);
+    expect(await sizeOf(name)).toBe(2);
+    await putBack();
+    expectOk(run(['append', ledger, ...signed]));
+    expect(await sizeOf(name)).toBe(3);
+  });
+
+  test.each(kinds)('is begun by hand for a ledger that had none: %s', async (kind) => {
+    const name = `begun-${kind}`;
+    const ledger = server.url(name);
+    const { place, isThere, begin } = placeOf(kind, name);
+    const key = shop.path(`${name}.key`);
+    expectOk(run(['keygen', '--out', key]));
+    expectOk(run(['init', ledger, '--key', key]));
+    if (kind === 'database') expectOk(run(['init', elsewhere.url('tables'), '--key', key]));
+    const signed = ['--key', key, '--no-position', '--position-witness', place];
+    const refused = run(['append', ledger, ...signed]);
+    expectError(refused, 2, 'POSITION_WITNESS_MISSING');
+    await begin(refused.stderr.replaceAll('\n', ' '));
+    const put = await snapshotOf(server, name);
+    expectOk(run(['append', ledger, ...signed]));
+    expect(await isThere()).toBe(true);
+    await put();
+    expectError(run(['append', ledger, ...signed]), 1, 'LEDGER_ROLLED_BACK');
+  });
+
+  test('and is taken away from under a writer: nothing more is acknowledged, and none is made', async () => {
+    const url = server.url('under');
+    const path = shop.path('under.witness');
+    const ledger = await Ledger.open(url, { create: {}, positionWitness: path, lingerMs: 0 });
+    onTestFinished(() => ledger.close().catch(() => undefined));
+    const append = (): Promise<unknown> =>
+      ledger.append({ event: { event_type: 'x.y', principal_id: 'agent:a1' } });
+    await append();
+    renameSync(path, shop.path('under.taken'));
+    for (let n = 0; n < 2; n += 1) await expect(append()).rejects.toMatchObject({ code: 'LEDGER_FAILED' });
+    expect(existsSync(path)).toBe(false);
   });
 });
 

@@ -151,7 +151,8 @@ export class Life {
   #pausedUntil = 0;
   readonly clock: Clock;
 
-  constructor(name: string, scheduler: Scheduler) {
+  /** @param shift - How far its machine's clock is ahead */
+  constructor(name: string, scheduler: Scheduler, shift: () => number = () => 0) {
     this.name = name;
     this.scheduler = scheduler;
     const timers = new WeakMap<Timer, { due: Due }>();
@@ -166,7 +167,7 @@ export class Life {
       return timer;
     };
     this.clock = {
-      now: () => scheduler.now,
+      now: () => scheduler.now + shift(),
       ticks: () => scheduler.ms,
       setTimeout: (run, ms) => set(run, ms, false),
       setInterval: (run, ms) => set(run, ms, true),

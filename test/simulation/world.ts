@@ -30,6 +30,8 @@ export interface Scenario {
   /** Default: drawn. */
   readonly faults?: Partial<NetworkFaults> | undefined;
   readonly frailty?: Frailty | undefined;
+  /** Whether the clocks of machines are set, ahead and back. Default: they are right. */
+  readonly setsClocks?: boolean | undefined;
 }
 
 export interface Outcome {
@@ -64,6 +66,8 @@ interface Machine {
   readonly files: Files;
   program: Program | undefined;
   lives: number;
+  /** How far its clock is ahead. */
+  shiftMs: number;
   /** It was told that what it was acknowledged is gone: it stays down. */
   isOut: boolean;
   isOpening: boolean;
@@ -85,6 +89,7 @@ class World {
   readonly #frailty: Frailty | undefined;
   readonly #mode: Mode;
   readonly #faults: Scenario['faults'];
+  readonly #setsClocks: boolean;
   #isHealed = false;
   #setupSize = 0;
   #isRolledBack = false;
@@ -92,7 +97,7 @@ class World {
   #unique = 0;
   #grantId = '';
 
-  constructor({ seed, frailty, mode, faults }: Scenario) {
+  constructor({ seed, frailty, mode, faults, setsClocks = false }: Scenario) {
     this.#chance = new Chance(seed);
     this.#frailty = frailty;
     this.#scheduler = new Scheduler(this.#chance.fork());
@@ -101,6 +106,7 @@ class World {
     const drawn = this.#chance.pick(['calm', 'lossy', 'crashes', 'sync', 'async'] as const);
     this.#mode = mode ?? drawn;
     this.#faults = faults;
+    this.#setsClocks = setsClocks;
     this.#note(`seed ${seed}: ${this.#mode}`);
   }
 
@@ -138,6 +144,7 @@ class World {
     const hosts = this.#chance.within(4, 14);
     for (let n = 0; n < hosts; n += 1) actors.push(this.#host(n, this.#chance.fork()));
     actors.push(this.#write(this.#chance.fork()));
+    if (this.#setsClocks) actors.push(this.#setClocks(this.#chance.fork()));
     await Promise.all(actors);
     await this.#end();
   }
@@ -193,6 +200,7 @@ class World {
       files: new Map(),
       program: undefined,
       lives: 0,
+      shiftMs: 0,
       isOut: false,
       isOpening: false,
     });
@@ -207,7 +215,7 @@ class World {
     if (machine.isOut || machine.isOpening) return;
     machine.isOpening = true;
     machine.lives += 1;
-    const life = new Life(`${machine.name}.${machine.lives}`, this.#scheduler);
+    const life = new Life(`${machine.name}.${machine.lives}`, this.#scheduler, () => machine.shiftMs);
     const store = new SimStore(this.#server, life);
     const options: LiveLedgerOptions = {
       signer,
@@ -536,6 +544,16 @@ class World {
     this.#isHealed = true;
     this.#server.faults = NO_FAULTS;
     this.#note('healed');
+  }
+
+  /** Clocks jump while groups are written and locks are held, and stay wrong when all else is healed. */
+  async #setClocks(chance: Chance): Promise<void> {
+    while (this.#scheduler.ms < HEALED_MS) {
+      const machine = chance.pick(this.#machines);
+      machine.shiftMs = chance.pick([-1, 1]) * chance.pick([1_500, 60_000, 3_600_000, 86_400_000]);
+      this.#note(`the clock of ${machine.name} is ahead by ${machine.shiftMs}`);
+      await this.#sleep(chance.within(100, 3_000));
+    }
   }
 
   /** After so many steps from now, whatever it does then. */

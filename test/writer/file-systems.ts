@@ -178,6 +178,20 @@ export class FaultyFileSystem extends HookedFileSystem {
   }
 }
 
+/** Counts how often a path was synced. */
+export class CountingFileSystem extends HookedFileSystem {
+  readonly #syncs = new Map<string, number>();
+
+  syncsOf(path: string): number {
+    return this.#syncs.get(path) ?? 0;
+  }
+
+  protected async around<T>(operation: Operation, path: string, run: () => Promise<T>): Promise<T> {
+    if (operation === 'datasync') this.#syncs.set(path, this.syncsOf(path) + 1);
+    return run();
+  }
+}
+
 interface Traces {
   /** What is on disk for certain. */
   durable: Buffer;

@@ -92,12 +92,6 @@ export class IndexedActions extends ActionTable {
     return [...this.values()].length;
   }
 
-  override countUnder(root: number): number {
-    let count = 0;
-    for (const { grant } of this.values()) if (grant?.rootIndex === root) count += 1;
-    return count;
-  }
-
   override *open(): Generator<OpenAction, void, void> {
     for (const { place, toolName } of this.values()) {
       yield { eventId: place.eventId, seq: place.seq, toolName };

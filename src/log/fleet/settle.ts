@@ -6,6 +6,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
+import { inGroups } from '../../base/in-groups.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { fromDigestText, sha256Digest, toDigestText } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
@@ -133,18 +134,15 @@ export async function settleSlices(
     status: 'ungranted',
   }));
   if (open.length === left.length) return [...before, ...left];
-  const settled: SettledSlice[] = [];
-  for (const closed of await closeSlices(child, open, options)) {
+  const settle = async (closed: ClosedSlice): Promise<SettledSlice> => {
     const { sliceId, grantId, used, checkpoint } = closed;
-    const recorded = await recordSettlement(
-      parent,
-      { sliceId, used, note: checkpoint.note },
-      { now, signal },
-    );
-    settled.push(
-      recorded === undefined ? { ...NOTHING, sliceId, grantId } : { ...closed, recorded, status: 'appended' },
-    );
-  }
+    const { note } = checkpoint;
+    const recorded = await recordSettlement(parent, { sliceId, used, note }, { now, signal });
+    return recorded === undefined
+      ? { ...NOTHING, sliceId, grantId }
+      : { ...closed, recorded, status: 'appended' };
+  };
+  const settled = await inGroups(await closeSlices(child, open, options), settle, signal);
   return [...before, ...settled, ...left];
 }
 
@@ -242,13 +240,19 @@ async function drain(
     const { unstarted, started } = await child.inspect(async (_, state) => openUnder(state, grantIds), {
       signal,
     });
-    for (const each of unstarted)
-      await settleOpen(child, (state) => draftRelease(state, each.authorizationId, now()), signal);
+    await inGroups(
+      unstarted,
+      (each) => settleOpen(child, (state) => draftRelease(state, each.authorizationId, now()), signal),
+      signal,
+    );
     const left = until - performance.now();
     if (started.length > 0 && left <= 0) {
       if (!abandon) throw stillOpen(child, started);
-      for (const each of started)
-        await settleOpen(child, (state) => draftAbandoned(state, each, now()), signal);
+      await inGroups(
+        started,
+        (each) => settleOpen(child, (state) => draftAbandoned(state, each, now()), signal),
+        signal,
+      );
     }
     if (unstarted.length === 0 && started.length === 0) return;
     if (started.length === 0 || left <= 0) continue;

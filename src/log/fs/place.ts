@@ -8,12 +8,13 @@ import { join } from 'node:path';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { parsePostgresUrl } from '../postgres/postgres-url.js';
 
-const STORE_URL = /^postgres(?:ql)?:\/\//i;
+/** Malformed ones too: a file whose name begins so is written `./postgres:…`. */
+const STORE_URL = /^\s*postgres(?:ql)?\s*:/i;
 
 /** URLs by the names that are shown of them. */
 const urls = new Map<string, string>();
 
-/** Whether a place is the URL of a store, rather than a path. */
+/** Whether a place is the URL of a store, which may be malformed, rather than a path. */
 export function isStoreUrl(place: string): boolean {
   return STORE_URL.test(place);
 }

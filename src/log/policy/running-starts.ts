@@ -36,8 +36,8 @@ const NOT_TIMED: readonly undefined[] = [];
 const known = new WeakMap<Links['starts'], RunningStarts>();
 
 /**
- * Grants of a state with what runs counted as reserved, in the rate windows, and as concurrent: as `withStarted` over `listRunning`. Valid
- * until the state changes.
+ * Grants of a state with what runs counted as reserved, in the rate windows, and as concurrent with what begins now: as `withStarted` over
+ * `listRunning`. Valid until the state changes.
  */
 export function heldGrants(state: VerifyState): (grant: Grant) => Grant {
   let running: ReturnType<typeof listRunning> | undefined;

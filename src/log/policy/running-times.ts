@@ -4,14 +4,10 @@
  */
 
 import { addRationals, type Rational, subtractRationals, ZERO } from '../../base/value/rational.js';
-import { parseTimestamp } from '../../base/value/timestamp.js';
 import { commonOf, TOO_FINE } from '../../rules/bounds/common-denominator.js';
 import type { StartedWork } from '../../rules/bounds/grant.js';
 import { addInterval, emptyTimeline, peakOverlap } from '../../rules/bounds/timeline.js';
 
-/** The end of what runs: after any timestamp. */
-const NEVER = parseTimestamp('9999-12-31T23:59:59.999999999Z') + 2n;
-const ONE: Rational = { n: 1n, d: 1n };
 /** So many that are gone are kept. */
 const FEW = 32;
 
@@ -53,14 +49,9 @@ export class RunningTimes {
     return this.#sums.some(({ common }) => common === TOO_FINE);
   }
 
-  /** What counts as concurrent. */
+  /** What counts as concurrent with what begins now. */
   get goingOn(): StartedWork {
-    return {
-      peak: (from, to) =>
-        this.#isSettledBy(from, to)
-          ? { n: BigInt(this.#starts.length - this.#goneCount), d: 1n }
-          : this.#peak(undefined, from, to, () => ONE),
-    };
+    return { peak: () => ({ n: BigInt(this.#starts.length - this.#goneCount), d: 1n }) };
   }
 
   /** What counts in a rate. */
@@ -155,17 +146,11 @@ export class RunningTimes {
   }
 
   /** Where some begin later: as `withStarted` finds it. */
-  #peak(
-    window: bigint | undefined,
-    from: bigint,
-    to: bigint,
-    weightOf: (start: TimedStart) => Rational,
-  ): Rational {
+  #peak(window: bigint, from: bigint, to: bigint, weightOf: (start: TimedStart) => Rational): Rational {
     const timeline = emptyTimeline(window);
     for (const start of this.#starts) {
       if (start.isGone) continue;
-      const end = window === undefined ? NEVER : start.from + window;
-      addInterval(timeline, start.from, end, weightOf(start));
+      addInterval(timeline, start.from, start.from + window, weightOf(start));
     }
     return peakOverlap(timeline, from, to);
   }

@@ -1,6 +1,7 @@
 /**
  * A witness in a file, on another disk or machine than the database. Each position is a line, written and synced under a lock; the last
- * whole line counts. A long file is replaced by one with its last line.
+ * whole line counts. A long file is replaced by one with its last line. An empty file is a witness that was told nothing yet; a missing one
+ * is none: the disk may not be there.
  */
 
 import { printable } from '../../base/bytes/printable.js';
@@ -8,7 +9,7 @@ import { NorthrootError } from '../../base/error.js';
 import { SHA256, toDigestText, tryParseDigest } from '../../base/value/digest.js';
 import { type FileSystem, nodeFileSystem, type OpenFile, placeFile } from '../fs/file-system.js';
 import type { StoredEnd } from '../store/ledger-store.js';
-import { isSameEnd } from './head.js';
+import { BEFORE_FIRST, isSameEnd } from './head.js';
 import type { PositionWitness } from './witness.js';
 
 /** For the lock, in milliseconds: others hold it for one write. */
@@ -39,6 +40,10 @@ export class FileWitness implements PositionWitness {
     return this.#next(() => this.#advance(from, to));
   }
 
+  hintToBegin(): string {
+    return `see that its disk is there; where it is to begin now, make an empty file: touch ${printable(this.path)}`;
+  }
+
   close(): Promise<void> {
     return this.#next(() => this.#close());
   }
@@ -50,18 +55,21 @@ export class FileWitness implements PositionWitness {
     return turn;
   }
 
-  /** Makes a missing file: where it cannot be made, nothing is to be recorded first. */
   async #read(): Promise<StoredEnd | undefined> {
-    return this.#last(await this.#open());
+    const file = await this.#open(false);
+    return file && this.#last(file);
   }
 
   async #advance(from: StoredEnd | undefined, to: StoredEnd): Promise<boolean> {
-    const file = await this.#openLocked();
+    const file = await this.#openLocked(from === undefined);
+    if (file === undefined) return false;
     try {
-      const last = await this.#last(file);
-      const isExpected = from === undefined || last === undefined ? from === last : isSameEnd(from, last);
-      if (!isExpected) return false;
+      if (!isSameEnd(from ?? BEFORE_FIRST, await this.#last(file))) return false;
       const size = await file.size();
+      if (to.size === 0) {
+        await this.#fileSystem.syncFolderOf(this.path);
+        return true;
+      }
       const text = `${JSON.stringify({ size: to.size, tip: toDigestText(to.tip) })}\n`;
       if (size > MAX_BYTES) {
         // Other writers may not come by the link.
@@ -87,19 +95,22 @@ export class FileWitness implements PositionWitness {
     await file?.close();
   }
 
-  async #open(): Promise<OpenFile> {
+  /** Undefined if there is none, unless it is made. */
+  async #open(makes: boolean): Promise<OpenFile | undefined> {
     const file = this.#file;
     if (file !== undefined && (await file.isInPlace())) return file;
     await this.#close();
-    if (!['file', 'missing'].includes(await this.#fileSystem.kindOf(this.path)))
-      throw malformed(this.path, 'no file');
-    return (this.#file = await this.#fileSystem.open(this.path, 'create'));
+    const kind = await this.#fileSystem.kindOf(this.path);
+    if (kind === 'missing' && !makes) return undefined;
+    if (kind !== 'missing' && kind !== 'file') throw malformed(this.path, 'no file');
+    return (this.#file = await this.#fileSystem.open(this.path, makes ? 'create' : 'append'));
   }
 
   /** The file under its lock, which another may have replaced before. */
-  async #openLocked(): Promise<OpenFile> {
+  async #openLocked(makes: boolean): Promise<OpenFile | undefined> {
     for (;;) {
-      const file = await this.#open();
+      const file = await this.#open(makes);
+      if (file === undefined) return undefined;
       await file.lock(LOCK_MS);
       if (await file.isInPlace()) return file;
       await this.#unlock(file);
@@ -112,9 +123,9 @@ export class FileWitness implements PositionWitness {
     await file.close();
   }
 
-  async #last(file: OpenFile): Promise<StoredEnd | undefined> {
+  async #last(file: OpenFile): Promise<StoredEnd> {
     const size = await file.size();
-    if (size === 0) return undefined;
+    if (size === 0) return BEFORE_FIRST;
     const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
     for (let done = 0; done < bytes.length;) {
       const count = await file.read(bytes.subarray(done), size - bytes.length + done);

@@ -14,6 +14,8 @@ export interface Head extends StoredEnd {
 
 export const EMPTY_TIP = hashToBase64url(rangeRoot(emptyRange()));
 export const NO_LINES: Head = { id: undefined, size: 0, tip: EMPTY_TIP, endOffset: 0 };
+/** Of a ledger without records. */
+export const BEFORE_FIRST: StoredEnd = { size: 0, tip: EMPTY_TIP };
 const TIP = /^[A-Za-z0-9_-]{43}$/;
 
 /** Reads a ledger's head. The ledger's name holds letters, digits, `.`, `_` and `-` alone. */

@@ -42,7 +42,7 @@ import { AbsentError, codeOf, outcomeOf, toStoreError, unreachable } from './pos
 import { numberOf, parsePostgresUrl, type PostgresPlace } from './postgres-url.js';
 import { migrate, readVersion } from './schema.js';
 import { Session, type SessionKind } from './session.js';
-import { beat, endSilentHolders, endWaiting, type SilentHolder } from './silent-holder.js';
+import { beat, endWaiting, type SilentHolder, SilentHolders } from './silent-holder.js';
 import { readStamp } from './stamp.js';
 import { rolledBack, type Vigil, vigilOf } from './vigil.js';
 import type { PositionWitness } from './witness.js';
@@ -101,6 +101,7 @@ export class PostgresStore implements LedgerStore {
   readonly #vigil: Vigil;
   readonly #closed = new AbortController();
   readonly #notices: Notices;
+  readonly #silent: SilentHolders;
   #durability: Durability = 'local';
   #writer: Session | undefined;
   #reader: Promise<Session> | undefined;
@@ -116,6 +117,7 @@ export class PostgresStore implements LedgerStore {
     this.#options = options;
     this.#vigil = vigilOf(place.name, options);
     this.#notices = new Notices(numberOf(place.ledger), () => this.#reading());
+    this.#silent = new SilentHolders(numberOf(place.ledger), () => this.#readingPrimary());
   }
 
   /**
@@ -451,12 +453,7 @@ export class PostgresStore implements LedgerStore {
     signal?.addEventListener('abort', abort);
     let silent: SilentHolder | undefined;
     const over = new AbortController();
-    const watching = endSilentHolders(
-      numberOf(this.#place.ledger),
-      () => this.#readingPrimary(),
-      (holder) => (silent = holder),
-      over.signal,
-    );
+    const watching = this.#silent.end((holder) => (silent = holder), over.signal);
     try {
       const results = await session.run(
         `set statement_timeout = 0; set lock_timeout = ${waitMs}; select pg_advisory_lock(${keys}); ` +

@@ -17,6 +17,7 @@ export interface PostgresPlace {
   readonly servers: readonly string[];
 }
 
+const SCHEME = /^postgres(?:ql)?:\/\//i;
 const URL_PARTS = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#@]*)(\/[^?#]*)?(\?[^#]*)?#(.*)$/is;
 const LEDGER_NAME = /^[A-Za-z0-9._-]{1,128}$/;
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._%-]*)(?::\d{1,5})?$/;
@@ -25,6 +26,8 @@ const MAX_HOSTS = 16;
 
 /** @throws NorthrootError `STORE_URL_INVALID` */
 export function parsePostgresUrl(url: string): PostgresPlace {
+  if (!SCHEME.test(url))
+    throw invalid('it does not begin with postgres://; a file of such a name begins with ./');
   const [, userInfo, hosts = '', path = '', query = '', ledger = ''] =
     (url.length <= MAX_URL && URL_PARTS.exec(url)) || [];
   if (!LEDGER_NAME.test(ledger))

@@ -59,6 +59,8 @@ export class PostgresWitness implements PositionWitness {
 
   async advance(from: StoredEnd | undefined, to: StoredEnd): Promise<boolean> {
     const { ledger } = this.#place;
+    // Its table has no such row, and who opened it may write there.
+    if (to.size === 0) return (await this.read()) === undefined;
     let isUnsure = false;
     return this.#pursue(async (session) => {
       const values = [ledger, to.size, to.tip];
@@ -76,6 +78,11 @@ export class PostgresWitness implements PositionWitness {
       const end = toEnd((await session.ask(READ, [ledger])).rows[0] ?? {});
       return end !== undefined && isSameEnd(end, to);
     });
+  }
+
+  hintToBegin({ size, tip }: StoredEnd): string {
+    const row = `('${this.#place.ledger}', ${size}, '${tip}')`;
+    return `check which database ${this.name} is; where it is to begin now: insert into northroot.witness (name, size, tip) values ${row}`;
   }
 
   async close(): Promise<void> {

@@ -14,17 +14,9 @@ import {
 } from '../../base/value/rational.js';
 import { parseTimestamp } from '../../base/value/timestamp.js';
 import { judgeUse } from './adjustment.js';
-import {
-  type Account,
-  type Action,
-  amountsOf,
-  type EventPlace,
-  type Grant,
-  grantChain,
-  type StartedWork,
-} from './grant.js';
+import { type Account, type Action, amountsOf, type EventPlace, type Grant, grantChain } from './grant.js';
 import type { Judgement } from './judgement.js';
-import { addInterval, emptyTimeline, fitsWindows, peakOverlap, type Timeline } from './timeline.js';
+import { addInterval, emptyTimeline, fitsWindows, peakOverlap } from './timeline.js';
 
 /** A start without a recorded execution. */
 export interface OpenStart {
@@ -51,12 +43,10 @@ export interface Running {
 }
 
 const ONE: Rational = { n: 1n, d: 1n };
-/** The end of a running execution: after any timestamp. */
-const NEVER = parseTimestamp('9999-12-31T23:59:59.999999999Z') + 2n;
 
 /**
  * A copy of a grant and its ancestors, with running executions counted as reserved, in the rate windows, and as concurrent. Without
- * any it is the grant itself.
+ * any it is the grant itself. It is for what begins now: with that all that runs is concurrent, also what began later by another clock.
  */
 export function withStarted(grant: Grant, running: readonly Running[]): Grant {
   if (running.length === 0) return grant;
@@ -115,9 +105,12 @@ function addStarted(grant: Grant, running: readonly Running[]): Grant {
         if (amount.n === 0n || !fitsWindows(started, from, rate.window, amount)) continue;
         addInterval(started, from, from + rate.window, amount);
       }
-      return { ...rate, started: asWork(started) };
+      return { ...rate, started: { peak: (begin, end) => peakOverlap(started, begin, end) } };
     }),
-    concurrency: concurrency && { ...concurrency, started: asWork(goingOn(running)) },
+    concurrency: concurrency && {
+      ...concurrency,
+      started: { peak: () => ({ n: BigInt(running.length), d: 1n }) },
+    },
   };
 }
 
@@ -137,14 +130,4 @@ function mayUse(unit: string, { start, action }: Running): Rational {
   const known = amountsOf(start.meters).get(unit) ?? ZERO;
   const reserved = action?.reservation.get(unit) ?? ZERO;
   return compareRationals(known, reserved) > 0 ? known : reserved;
-}
-
-function asWork(timeline: Timeline): StartedWork {
-  return { peak: (from, to) => peakOverlap(timeline, from, to) };
-}
-
-function goingOn(running: readonly Running[]): Timeline {
-  const timeline = emptyTimeline();
-  for (const { start } of running) addInterval(timeline, parseTimestamp(start.startedAt), NEVER, ONE);
-  return timeline;
 }
