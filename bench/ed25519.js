@@ -8,11 +8,16 @@
 
 import { createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 
-import { makePublicKey } from '../dist/format/key/public-key.js';
-import { BatchVerifier } from '../dist/fast/signature/batch-verifier.js';
-import { Ed25519Tables, KeyUse, LARGE, SMALL } from '../dist/fast/signature/ed25519-tables.js';
-import { eventMessage } from '../dist/format/signature/event-signature.js';
-import { nodeBackend } from '../dist/format/signature/node-backend.js';
+import {
+  BatchVerifier,
+  Ed25519Tables,
+  eventMessage,
+  KeyUse,
+  LARGE,
+  makePublicKey,
+  nodeBackend,
+  SMALL,
+} from '../dist/api/internals.js';
 
 const ROUNDS = 300;
 /** Uses of each key before anything is measured. */

@@ -2,13 +2,21 @@
 
 import { readFileSync } from 'node:fs';
 import { LineSplitter, parsePublicKey } from '../dist/api/index.js';
-import { PAYLOAD_TYPE, preAuthEncoding } from '../dist/format/signature/dsse.js';
-import { nodeBackend } from '../dist/format/signature/node-backend.js';
-import { MemberMarks, scanCanonical } from '../dist/base/json/scan.js';
-import { findMember, hashEvent } from '../dist/format/record/event-bytes.js';
-import { IdIndex } from '../dist/rules/verify/id-index.js';
-import { checkEvent, checkRecord } from '../dist/format/schema/check.js';
-import { appendLeaf, emptyRange, leafHash } from '../dist/format/tree/compact-range.js';
+import {
+  appendLeaf,
+  checkEvent,
+  checkRecord,
+  emptyRange,
+  findMember,
+  hashEvent,
+  IdIndex,
+  leafHash,
+  MemberMarks,
+  nodeBackend,
+  PAYLOAD_TYPE,
+  preAuthEncoding,
+  scanCanonical,
+} from '../dist/api/internals.js';
 
 const BATCH = 1_000;
 

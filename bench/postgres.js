@@ -24,8 +24,7 @@ import {
   sha256Digest,
   verifyLedger,
 } from '../dist/api/index.js';
-import { Notices } from '../dist/log/postgres/notices.js';
-import { PostgresStore } from '../dist/log/postgres/postgres-store.js';
+import { Notices, PostgresStore } from '../dist/api/internals.js';
 import { measureInTurns, median } from './rounds.js';
 
 const WRITER = fileURLToPath(new URL('writer-process.js', import.meta.url));

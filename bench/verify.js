@@ -6,7 +6,7 @@ import { readFileSync, rmSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import canonicalize from 'canonicalize';
 import { makeProof, verifyLedger, writeTiles } from '../dist/api/index.js';
-import { openLedgerSource } from '../dist/log/fs/source.js';
+import { openLedgerSource } from '../dist/api/internals.js';
 
 /** Verifies, and fails where the ledger is not as it should be: a verifier that gives up early is fast. */
 export async function verifyWhole(path) {

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSigner, Ledger, parsePrivateKey, verifyLedger } from '../dist/api/index.js';
-import { openLedgerSource } from '../dist/log/fs/source.js';
+import { openLedgerSource } from '../dist/api/internals.js';
 
 const { role, path, key, tag, from, until } = JSON.parse(process.argv[2]);
 

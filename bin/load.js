@@ -1,5 +1,6 @@
 /**
- * Loads the command line: one script, which `npm run build` makes of all modules, with the code that V8 made of it then.
+ * Loads the command line. The commands that are run most are one script, which `npm run build` makes of their modules, with the code that
+ * V8 made of it then; all others are modules, which they share with the library.
  *
  * The code is as good as the script itself, or it is not used: it lies beside it, belongs to whom the script belongs, nobody may write it
  * who may not write the script, and it begins with the SHA-256 of both, since V8 checks neither. What another version of V8 made, V8
@@ -14,13 +15,14 @@ import { Script } from 'node:vm';
 
 /** The script: one expression, a function that gets `require` and its own URL and returns what the command line exports. */
 export const SCRIPT = new URL('../dist/cli/northroot.cjs', import.meta.url);
-/** What V8 made of it, behind {@link hashBoth}. */
+/** The program with all commands. */
+const WHOLE = new URL('../dist/cli/main.js', import.meta.url);
+/** What V8 made of the script, behind {@link hashBoth}. */
 export const CODE = new URL('../dist/cli/northroot.code', import.meta.url);
 
 const HASH_BYTES = 32;
 /** Modules outside the script that most commands do not need: each is loaded when a member of it is asked for. */
 export const RARE = [
-  'cbor-x/index-no-eval',
   'node:child_process',
   'node:http',
   'node:readline/promises',
@@ -30,9 +32,19 @@ export const RARE = [
 ];
 const WRITABLE_BY_OTHERS = 0o022;
 
-/** @returns The exports of src/cli/main.ts. */
-export function loadProgram() {
-  return run(compile().script);
+/** The commands of src/cli/frequent.ts. */
+export const FREQUENT = [
+  ...['init', 'append', 'checkpoint', 'grant', 'authorize', 'record', 'abandon', 'adjust', 'budget', 'why'],
+  ...['approvals', 'approve', 'reject', 'revoke', 'suspend', 'resume', 'hook'],
+  ...['verify', 'status', 'show', 'log', 'keygen', 'key', 'canonicalize', 'digest', 'event-id'],
+];
+let frequent;
+
+/** @returns `main`, which runs the command of these arguments. */
+export async function loadProgram(args) {
+  const command = args.find((arg) => arg !== '-q' && arg !== '--quiet');
+  if (!FREQUENT.includes(command)) return import(WHOLE.href);
+  return (frequent ??= run(compile().script));
 }
 
 /** What `--version` says, too. */

@@ -14,7 +14,7 @@ try {
     const { loadProgram, readVersion } = await import('./load.js');
     // Asked by tools more often than anything else, and told without loading the program.
     if (args.length === 1 && args[0] === '--version') process.stdout.write(`${readVersion()}\n`);
-    else process.exitCode = await loadProgram().main(args, left);
+    else process.exitCode = await (await loadProgram(args)).main(args, left);
   }
 } catch (error) {
   console.error('error: INTERNAL_ERROR: northroot could not be started; this says nothing about the ledger');

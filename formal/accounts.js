@@ -1,7 +1,7 @@
 // All ledgers of a header (grants) and N further events of the alphabet: accounts-spec.js against verifyChunks. Bare events.
 // node formal/accounts.js N full|small [HEADER NUMBER|all]
 import { canonicalBytes, eventId, verifyChunks } from '../dist/api/verify.js';
-import { identifyEvent } from '../dist/format/event/identity.js';
+import { identifyEvent } from '../dist/api/internals.js';
 import { clone, empty, invariants, step } from './accounts-spec.js';
 const [, , n, size = 'full', only] = process.argv;
 const N = Number(n),

@@ -11,7 +11,7 @@ import {
   signEvent,
   verifyChunks,
 } from '../dist/api/index.js';
-import { identifyEvent } from '../dist/format/event/identity.js';
+import { identifyEvent } from '../dist/api/internals.js';
 const [, , n = '2', mode = ''] = process.argv;
 const N = Number(n),
   D = (b64) => ({ alg: 'sha-256', b64 }),

@@ -27,6 +27,9 @@ const VALUE_TYPES = {
   RateVector: ['MeterVector', 'MeterVector', '../../../base/value/meter.js'],
 };
 
+/** What a type does not express. */
+const CONDITIONS = ['not', 'if', 'then', 'else', 'uniqueItems', 'propertyNames'];
+
 /** Type names that differ from the title. */
 const TYPE_NAMES = { Report: 'ReportJson', Finding: 'FindingJson' };
 
@@ -53,12 +56,26 @@ const KEYWORDS = new Set(
     'minItems minLength minProperties minimum not oneOf pattern properties required then title type'
   ).split(' '),
 );
+/** What northroot's code checks itself (`src/format/schema/value-rules.ts`), which gives each its own code and words: keywords, by place. */
+const LEFT_TO_CODE = {
+  'common.json/$defs/timestamp': 'not',
+  'common.json/$defs/f64_bits': 'not',
+  'common.json/$defs/meter/properties/amount': 'not',
+  'common.json/$defs/rate/properties/amount': 'not',
+  'common.json/$defs/meter_basis_by_unit': 'propertyNames',
+  'common.json/$defs/hygiene/properties/warnings': 'uniqueItems',
+  'report.json/$defs/grant_use/properties/decimals': 'propertyNames',
+  'revocation.json/then/properties/in_flight': 'not',
+};
+/** Not needed beside a pattern: `$` of JavaScript matches at the end alone, that of other languages before a final line break, too. */
+const LINE_BREAKS = '[\n\r\u0085\u2028\u2029]';
+
 /** Faults of these say the description; no other keyword needs it. */
 const DESCRIBED = ['pattern', 'minimum', 'maximum', 'minProperties', 'maxProperties', 'not'];
 
 const runtimeDocuments = documents
   .filter(({ name }) => name !== 'any-event')
-  .map(({ name, schema }) => ({ name, schema: forRuntime(schema) }));
+  .map(({ name, schema }) => ({ name, schema: forRuntime(schema, `${name}.json`) }));
 
 const files = {
   'shapes.ts': shapes(),
@@ -129,22 +146,26 @@ function shapeOf(node) {
   return shape;
 }
 
-/**
- * A copy without the constraints that northroot's code checks itself: the event of a record by its type; a final newline, which `$`
- * does not match in JavaScript; and the rules of `src/format/schema/value-rules.ts`, which gives each its own code and words.
- */
-function forRuntime(schema) {
+/** A copy without what northroot's code checks itself; the event of a record it checks by its type. Any other keyword stays. */
+function forRuntime(schema, file) {
   const copy = copyOf(schema);
+  delete copy.$defs?.negative;
+  for (const [place, keyword] of Object.entries(LEFT_TO_CODE)) {
+    if (!place.startsWith(`${file}/`)) continue;
+    const node = place
+      .slice(file.length + 1)
+      .split('/')
+      .reduce((within, name) => within?.[name], copy);
+    if (node?.[keyword] === undefined) throw new Error(`${place} has no ${keyword} that is left to code`);
+    delete node[keyword];
+  }
   walk(copy, (node) => {
-    if (node.title !== 'Origin' && node.title !== 'NoSlice') delete node.not;
-    delete node.uniqueItems;
-    delete node.propertyNames;
+    if (node.not?.pattern === LINE_BREAKS && node.pattern !== undefined) delete node.not;
     if (node.$ref === 'any-event.json') {
       delete node.$ref;
       node.type = 'object';
     }
   });
-  delete copy.$defs?.negative;
   return copy;
 }
 
@@ -199,7 +220,7 @@ async function types() {
     const { base, node } = definitions[name];
     kept[name] = node;
     walk(node, (inner) => {
-      for (const key of ['$schema', '$id', 'title', 'not', 'if', 'then', 'else']) delete inner[key];
+      for (const key of ['$schema', '$id', 'title', ...CONDITIONS]) delete inner[key];
       if (inner.$ref === undefined) return;
       const target = titles.get(new URL(inner.$ref, base).href);
       delete inner.$ref;

@@ -12,8 +12,7 @@ import {
   generatePrivateKey,
   Ledger,
 } from '../../dist/api/index.js';
-import { PAYLOAD_TYPE, preAuthEncoding } from '../../dist/format/signature/dsse.js';
-import { nodeFileSystem } from '../../dist/log/fs/file-system.js';
+import { nodeFileSystem, PAYLOAD_TYPE, preAuthEncoding } from '../../dist/api/internals.js';
 import { actionDraft, grantDraft } from '../ledger.js';
 
 /** So many wait at a time in a stream. */

@@ -5,7 +5,7 @@
 
 import { hash, sign } from 'node:crypto';
 import { buildEvent, canonicalBytes } from '../../dist/api/index.js';
-import { PAYLOAD_TYPE } from '../../dist/format/signature/dsse.js';
+import { PAYLOAD_TYPE } from '../../dist/api/internals.js';
 
 const EVENT_ID_PREFIX = 'northroot:event:v1\0';
 /** Stands for a digest in a draft; no other digest has it. */

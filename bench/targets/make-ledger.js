@@ -14,17 +14,17 @@ import {
   makeKeyEntry,
   signEvent,
 } from '../../dist/api/index.js';
-import { formatCheckpoint } from '../../dist/format/note/checkpoint.js';
-import { buildCheckpoint } from '../../dist/format/event/build.js';
-import { signNote } from '../../dist/format/note/note-key.js';
-import { formatNote } from '../../dist/format/note/signed-note.js';
 import {
   appendLeaf,
+  buildCheckpoint,
   emptyRange,
+  formatCheckpoint,
+  formatNote,
   hashToBase64url,
   leafHash,
   rangeRoot,
-} from '../../dist/format/tree/compact-range.js';
+  signNote,
+} from '../../dist/api/internals.js';
 import { idOf } from '../ledger.js';
 import { at, BLOCK, KINDS } from './kinds.js';
 

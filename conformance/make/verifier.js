@@ -4,7 +4,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseTrustPolicy } from '../../dist/api/format.js';
 import { buildReport, parseWitnessPolicy, runVerification } from '../../dist/api/verify.js';
-import { balancesOf } from '../../dist/rules/bounds/balance.js';
+import { balancesOf } from '../../dist/api/internals.js';
 import { treeRoot } from '../../fixtures/make/ledger.js';
 import { comparableReport } from '../lib/compare.js';
 import { assertSame, digestText, file } from './cases.js';

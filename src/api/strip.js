@@ -1,43 +1,23 @@
 /**
- * Leaves out of `dist/` what a package need not have. Part of `npm run build`.
- *
- * - What no source makes: files of sources that are gone. Bundles are made after this.
- * - Comments, indentation and local names of `dist/**\/*.js`. A stack trace names files, and each has one idea.
- * - Declarations that no entry point reaches. The others keep their comments, for editors.
+ * Leaves out of `dist/` what no build made now, and of its declarations what no entry point reaches. The others keep their comments, for
+ * editors. Part of `npm run build`, before bundles are made.
  */
 
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { transform } from 'esbuild';
 import ts from 'typescript';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const made = readdirSync(`${root}dist`, { recursive: true, withFileTypes: true })
   .filter((each) => each.isFile())
   .map(({ parentPath, name }) => join(parentPath, name));
-const sourceOf = (file) => file.replace(`${root}dist`, `${root}src`).replace(/(?:\.d\.ts|\.js)$/, '.ts');
-const dist = made.filter((file) => existsSync(sourceOf(file)));
-for (const file of made) if (!dist.includes(file)) rmSync(file);
-
-await Promise.all(
-  dist
-    .filter((file) => file.endsWith('.js') && !file.includes('/dist/cli/'))
-    .map(async (file) => {
-      const { code } = await transform(readFileSync(file, 'utf8'), {
-        loader: 'js',
-        target: 'es2023',
-        charset: 'utf8',
-        legalComments: 'inline',
-        minify: true,
-      });
-      writeFileSync(file, code);
-    }),
-);
+const sourceOf = (file) => file.replace(`${root}dist`, `${root}src`).replace(/\.d\.ts$/, '.ts');
+const declarations = made.filter((file) => file.endsWith('.d.ts') && existsSync(sourceOf(file)));
+for (const file of made) if (!declarations.includes(file)) rmSync(file);
 
 /** Files that users import. */
 const isEntry = (file) => /\/dist\/(?:api\/[^/]+|gate\/sdk\/[^/]+|hosts\/[^/]+\/index)\.d\.ts$/.test(file);
-const declarations = dist.filter((file) => file.endsWith('.d.ts'));
 const program = ts.createProgram(declarations.filter(isEntry), {
   module: ts.ModuleKind.NodeNext,
   moduleResolution: ts.ModuleResolutionKind.NodeNext,

@@ -1,7 +1,7 @@
 /**
- * Bundles the command line into one script, `dist/cli/northroot.cjs`, and keeps what V8 makes of it in `dist/cli/northroot.code`: to
- * open, link and compile a file for each module took most of what a short command costs. What runs in other threads is bundled into
- * `dist/fast/blocks/worker.js`, and the client of hooks into `dist/cli/hook.cjs`. Part of `npm run build`; `bin/load.js` runs the script.
+ * Bundles the commands that are run most into one script, `dist/cli/northroot.cjs`, and keeps what V8 makes of it in
+ * `dist/cli/northroot.code`: to open, link and compile a file for each module took most of what a short command costs. The client of hooks is bundled into
+ * `dist/cli/hook.cjs`. Part of `npm run build`; `bin/load.js` runs the script.
  *
  * Packages are in it, too, but for LevelDB, which is native code, the driver of PostgreSQL, which is optional, and what is rarely asked for.
  */
@@ -13,14 +13,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { CODE, compile, hashBoth, RARE, run, SCRIPT } from '../../bin/load.js';
+import { cborX } from '../base/cbor/plugin.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 /** What a hook is told by where a service listens; bin/northroot.js loads it. */
 const HOOK = new URL('../../dist/cli/hook.cjs', import.meta.url);
 /** What `#fast/…` is; `npm run build -- --without-fast` bundles a command line without the fast path. */
-const FAST = process.argv.includes('--without-fast')
-  ? { '#fast/line': 'format/record/slow-line', '#fast/step': 'rules/verify/slow-step' }
-  : { '#fast/line': 'fast/line', '#fast/step': 'fast/step' };
+const isFast = !process.argv.includes('--without-fast');
+const FAST = isFast
+  ? { '#fast/line': 'fast/line', '#fast/step': 'fast/step' }
+  : { '#fast/line': 'format/record/slow-line', '#fast/step': 'rules/verify/slow-step' };
 /** Given to this file, it makes the code: V8 keeps of a script what was compiled when it ran. */
 const WARM = '--warm';
 
@@ -29,7 +31,7 @@ else await bundle();
 
 async function bundle() {
   await buildAll({
-    entryPoints: [here('main.ts')],
+    entryPoints: [here('frequent.ts')],
     // Where `base/dist.ts` finds the package from.
     outfile: fileURLToPath(SCRIPT),
     format: 'cjs',
@@ -53,14 +55,15 @@ async function bundle() {
     // Only who starts threads asks where the package is.
     define: { 'import.meta.url': '__filename' },
   });
-  await buildAll({
-    entryPoints: [here('../fast/blocks/worker.ts')],
-    outfile: here('../../dist/fast/blocks/worker.js'),
-    format: 'esm',
-    packages: 'external',
-    charset: 'utf8',
-    minify: true,
-  });
+  if (!isFast) {
+    // In place of the one that shares modules with the library.
+    await buildAll({
+      entryPoints: [here('main.ts')],
+      outfile: here('../../dist/cli/main.js'),
+      format: 'esm',
+      packages: 'external',
+    });
+  }
   const source = readFileSync(SCRIPT, 'latin1');
   for (const name of RARE) {
     // Members of these can be had, and nothing else: a default import would look at the module itself.
@@ -87,6 +90,7 @@ async function buildAll(options) {
     target: 'node20',
     logLevel: 'silent',
     plugins: [
+      cborX,
       {
         name: 'seams',
         setup: ({ onResolve }) => {

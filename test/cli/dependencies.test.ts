@@ -1,6 +1,6 @@
 /** What an installation brings along: install scripts, and native code that is not there. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -30,9 +30,15 @@ describe('what is installed with northroot', () => {
 
   it('does not bring cbor-x, which is in dist with its license', () => {
     expect(installed.map(([path]) => path)).not.toContain('node_modules/cbor-x');
-    const bundled = read('dist/base/cbor/cbor-x.js');
-    expect(bundled).toContain('Permission is hereby granted');
-    expect(bundled).not.toMatch(/\bimport\b.*from|\brequire\(/);
+    const bundles = readdirSync(join(root, 'dist/lib')).map((name) => `dist/lib/${name}`);
+    const copies = [...bundles, 'dist/cli/northroot.cjs']
+      .map(read)
+      .filter((text) => text.includes('cbor-x\n'));
+    expect(copies.length).toBe(2);
+    for (const text of copies) {
+      expect(text).toContain('Permission is hereby granted');
+      expect(text).not.toMatch(/(?:from|require\(|import\(?) ?["']cbor-/);
+    }
   });
 });
 

@@ -4,7 +4,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { makeProgram } from '../../src/cli/main.js';
+import { GROUPS } from '../../src/cli/main.js';
+import { makeProgram } from '../../src/cli/program.js';
 import { action, execution, grant, unsigned } from '../docs/grant-kit.js';
 import { ndjson, note } from './drafts.js';
 import { CLI, expectOk, hasProgram, parseLines, Workshop, type ResultJson, type Running } from './runner.js';
@@ -153,7 +154,7 @@ it('is asked of every command', () => {
     ...PIPED.map(([name]) => name),
     ...WRITING.map(([name]) => name),
   ]);
-  const { commands } = makeProgram(() => Promise.resolve());
+  const { commands } = makeProgram(GROUPS, () => Promise.resolve());
   expect(commands.map((each) => each.name()).filter((name) => !asked.has(name))).toEqual([]);
 });
 

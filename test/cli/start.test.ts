@@ -1,17 +1,24 @@
-/** How the command line is loaded: the code that V8 made of it before is run only where it is as good as the script. */
+/**
+ * How the command line is loaded: the commands that are run most from a script of their own, with the code that V8 made of it before only
+ * where that is as good as the script.
+ */
 
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { GROUPS as FEW } from '../../src/cli/frequent.js';
+import { GROUPS as ALL } from '../../src/cli/main.js';
+import { type Groups, makeProgram } from '../../src/cli/program.js';
 
 interface Loader {
+  readonly FREQUENT: readonly string[];
   readonly SCRIPT: URL;
   readonly CODE: URL;
   readonly compile: (script?: URL, code?: URL) => { readonly isPrepared: boolean };
 }
-const { SCRIPT, CODE, compile } = (await import(
+const { FREQUENT, SCRIPT, CODE, compile } = (await import(
   new URL('../../bin/load.js', import.meta.url).href
 )) as Loader;
 
@@ -53,5 +60,24 @@ describe('the code beside the script', () => {
     ],
   ])('is not run where it %s', (_, change) => {
     expect(isTaken(change)).toBe(false);
+  });
+});
+
+describe('the commands that are run most', () => {
+  const helpOf = (groups: Groups): ReadonlyMap<string, string> =>
+    new Map(
+      makeProgram(groups, () => Promise.resolve()).commands.map((command) => [
+        command.name(),
+        [command, ...command.commands].map((each) => each.helpInformation()).join('\n'),
+      ]),
+    );
+  const [few, all] = [helpOf(FEW), helpOf(ALL)];
+
+  it('are those for which the loader takes the script', () => {
+    expect([...few.keys()].sort()).toEqual([...FREQUENT].sort());
+  });
+
+  it.each(FREQUENT)('%s is the same in the script as in the whole program', (name) => {
+    expect(few.get(name)).toBe(all.get(name));
   });
 });

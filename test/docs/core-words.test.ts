@@ -4,7 +4,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { makeProgram } from '../../src/cli/main.js';
+import { GROUPS } from '../../src/cli/main.js';
+import { makeProgram } from '../../src/cli/program.js';
 import { readText, root } from './markdown.js';
 
 const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
@@ -26,7 +27,7 @@ function stringsOf(source: string): string[] {
   return found;
 }
 
-const commands = makeProgram(() => Promise.resolve()).commands.map((command) => command.name());
+const commands = makeProgram(GROUPS, () => Promise.resolve()).commands.map((command) => command.name());
 const FLAG = /(?<![\w-])--[a-z]/;
 const COMMAND = new RegExp(`\\bnorthroot (?:${commands.join('|')})\\b`);
 

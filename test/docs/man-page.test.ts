@@ -9,12 +9,13 @@ import { format } from 'prettier';
 import { expect, it } from 'vitest';
 import { EXAMPLES, leavesOf } from '../../src/cli/examples.js';
 import { EXPORT_KINDS } from '../../src/cli/exports/kinds.js';
-import { makeProgram } from '../../src/cli/main.js';
+import { GROUPS } from '../../src/cli/main.js';
+import { makeProgram } from '../../src/cli/program.js';
 import { hasProgram } from '../cli/runner.js';
 import { renderCommandReference, renderManPage } from './manual.js';
 
 const PATH = 'man/northroot.1';
-const program = makeProgram(() => Promise.resolve());
+const program = makeProgram(GROUPS, () => Promise.resolve());
 const page = renderManPage(program);
 
 it('is what the commands say', () => {

@@ -590,6 +590,7 @@ describe('records, keys, trust policies, reports', () => {
     [checkKey, samples.noteKey, '/roles', ['event', 'checkpoint'], ['SCHEMA /roles/0']],
     [checkKey, key, '/roles', ['authority'], []],
     [checkReport, report, '/grants/0/signers', [], []],
+    [checkReport, report, '/grants/0/decimals', { USD: {} }, ['SCHEMA /grants/0/decimals/USD']],
     [checkReport, report, '/grants/0/signers/0', 'k', ['SCHEMA /grants/0/signers/0']],
     [
       checkReport,

@@ -108,6 +108,8 @@ describe('the schema documents', () => {
 
   it.each<[string, unknown]>([
     ['a keyword that validation does not know', { anyOf: [{ type: 'string' }] }],
+    ['a rule that validation does not know', { type: 'array', uniqueItems: true }],
+    ['names that validation does not know', { type: 'object', propertyNames: { maxLength: 2 } }],
     ['a limit that is no number', { type: 'string', minLength: 'x' }],
     ['an object to compare with', { enum: [{}] }],
     ['a schema within itself', { $ref: 'approval.json' }],

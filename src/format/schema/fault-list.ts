@@ -8,7 +8,7 @@ import type { ValueFault } from '../../base/fault.js';
 import { jsonPointer } from '../../base/json/pointer.js';
 import { excerptJson } from './excerpt.js';
 import { textLength } from './text-length.js';
-import { resolveNode, type SchemaError, type SchemaNode } from './validator.js';
+import { resolveNode, type SchemaError, type SchemaNode } from './shape.js';
 
 /** The codes of SPEC §8 for shapes and values. */
 export type ShapeCode =

@@ -4,6 +4,7 @@
  * type, which already have a fault.
  */
 
+import { isUnit } from '../../base/value/meter.js';
 import { isNegativeQuantity, type Quantity, quantityProblem } from '../../base/value/quantity.js';
 import { tryParseRateUnit } from '../../base/value/rate.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
@@ -94,6 +95,10 @@ export const checkTrustPolicyValues: ValueRule = (policy, faults) => {
 export const checkReportValues: ValueRule = (report, faults, shaped) => {
   forEachObject(report['grants'], (grant, i) => {
     checkTimestamp(grant['expires_at'], `/grants/${i}/expires_at`, faults);
+    for (const unit of isObject(grant['decimals']) ? Object.keys(grant['decimals']) : []) {
+      if (!isUnit(unit))
+        faults.add('SCHEMA', `/grants/${i}/decimals/${stepOf(unit)}`, 'a member named by a unit', unit);
+    }
     forEachObject(grant['meters'], (meter, j) => {
       for (const member of ['cap', 'used', 'estimated', 'reserved', 'left']) {
         if (meter[member] !== undefined)
@@ -151,8 +156,7 @@ function checkBasisUnits(bases: unknown, vector: unknown, faults: FaultList): vo
   const units = new Set(vector.map((meter: unknown) => (isObject(meter) ? meter['unit'] : undefined)));
   for (const unit of Object.keys(bases)) {
     if (!units.has(unit)) {
-      const pointer = `/meter_basis_by_unit/${unit.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-      faults.add('SCHEMA', pointer, 'a unit of meter_used', bases[unit]);
+      faults.add('SCHEMA', `/meter_basis_by_unit/${stepOf(unit)}`, 'a unit of meter_used', bases[unit]);
     }
   }
 }
@@ -169,6 +173,11 @@ function hasUnit(
     if (typeof unit === 'string' && keyOf(unit) === key) return true;
   }
   return false;
+}
+
+/** A name as a step of a pointer. */
+function stepOf(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
 function sameUnit(unit: string): string {

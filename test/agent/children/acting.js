@@ -6,7 +6,7 @@
 import { writeSync } from 'node:fs';
 import { Level } from 'level';
 import { LiveLedger, createSigner, meters, parsePrivateKey, sha256Digest } from '../../../dist/api/index.js';
-import { nodeFileSystem } from '../../../dist/log/fs/file-system.js';
+import { nodeFileSystem } from '../../../dist/api/internals.js';
 
 const { path, key, principalId, killAt, manner } = JSON.parse(process.argv[2]);
 const say = (said) => writeSync(1, `${JSON.stringify(said)}\n`);

@@ -8,7 +8,6 @@ import { ftruncateSync, readSync, writeSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
 import { loadProgram } from '../../../bin/load.js';
 
-const { main } = loadProgram();
 const [REQUESTS, ANSWERS] = [3, 4];
 /** As much as a pipe gives at once. */
 const CHUNK_BYTES = 65_536;
@@ -74,7 +73,7 @@ for (let request = readFrame(); request !== undefined; request = readFrame()) {
   });
   setEnvironment(env);
   process.chdir(cwd);
-  const status = await main(args);
+  const status = await (await loadProgram(args)).main(args);
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP', 'uncaughtException']) process.removeAllListeners(name);
   writeFrame(Buffer.from(JSON.stringify({ status })));
 }

@@ -2,6 +2,6 @@
 const Module = require('node:module');
 const load = Module._load;
 Module._load = function (request, ...rest) {
-  if (request === 'level') throw new Error('No native build was found');
+  if (request === 'classic-level') throw new Error('No native build was found');
   return load.call(this, request, ...rest);
 };
