@@ -200,8 +200,9 @@ export class FastAmounts {
    * Returns what the action reserved, and counts what the execution used (rule 5); false where a cap may not allow it.
    *
    * @param action - The row of the action; -1 for none.
+   * @param flags - Of the event's row: they say which amounts are estimated.
    */
-  use(action: number, view: BoundsView, isEstimated: boolean): boolean {
+  use(action: number, view: BoundsView, flags: number): boolean {
     const all = this.#rows;
     const reserved = action === -1 ? 0 : all.unitCount(action);
     for (let i = 0; i < this.#count; i += 1) {
@@ -216,6 +217,9 @@ export class FastAmounts {
       const isUncapped = !isReserved && amount.value !== 0 && bounds.accounts.length === 0;
       if (isUncapped && view.grant !== undefined && !isMeasuredUnit(amount.unit)) return false;
       const [back, backScale] = isReserved ? [all.amount(action, place), all.scale(action, place)] : [0, 0];
+      const estimated =
+        (flags & row.HAS_UNIT_BASES) === 0 ? row.IS_ESTIMATED : 1 << (row.FIRST_ESTIMATED + i);
+      const isEstimated = (flags & estimated) !== 0;
       for (const account of bounds.accounts)
         if (!this.#useIn(account, amount, back, backScale, isEstimated)) return false;
     }

@@ -298,10 +298,12 @@ export class FastLinks {
     const tool = this.#texts.tools.at(bytes, rows, base);
     if (!view.allowsTool(tool) || !this.#isOf(action, view, bytes, rows, base, principal, tool)) return false;
     if (!this.#hasSoundTimes(action, view, bytes, rows, base)) return false;
-    const isEstimated = (flags & row.IS_ESTIMATED) !== 0;
+    // The row says nothing of the bases of more.
+    const hasBases = (flags & row.HAS_UNIT_BASES) !== 0;
+    if (hasBases && rows[base + row.METER_COUNT]! > row.ROW_AMOUNTS) return false;
     if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.usesWithin(view.limitsOf(tool)))
       return false;
-    if (!this.#amounts.use(action, view, isEstimated)) return false;
+    if (!this.#amounts.use(action, view, flags)) return false;
     this.#windows = view.hasWindows ? this.#judgeWindows(view, bytes, rows, base) : undefined;
     if (this.#windows !== undefined && this.#windows.findings.length > 0) return false;
     this.#view = view;

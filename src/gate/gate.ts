@@ -38,6 +38,7 @@ import {
   stateReserved,
   type Unmetered,
 } from '../log/policy/record.js';
+import { ONE_CALL_USED } from '../log/policy/start.js';
 import { isOvertaken } from '../log/policy/sweep.js';
 import type { LedgerStore } from '../log/store/ledger-store.js';
 import type { Appended } from '../log/writer/ledger.js';
@@ -574,7 +575,7 @@ export class Gate {
     const { shadow = false, ttlMs: usual = DEFAULT_TTL_MS } = this.#options;
     const { ttlMs = usual } = call;
     const { paramsDigest, intentDigest, meters: reserved, toolName } = request;
-    const start = call.start === false ? undefined : { meterUsed: [ONE_CALL] };
+    const start = call.start === false ? undefined : { meterUsed: ONE_CALL_USED };
     const decision = await this.ledger.authorize(
       { ...request, principalId: principal, ttlMs, requestKey },
       {

@@ -113,6 +113,7 @@ export const WHOLE_EVENTS: readonly Members[] = [
     provider: '',
     pricing_snapshot_digest: SHA256,
     meter_basis: 'estimated',
+    meter_basis_by_unit: { calls: 'measured', eur: 'billed', usd: 'estimated' },
     source: SOURCE,
   },
   {
@@ -204,6 +205,7 @@ const EDGES: readonly unknown[] = [
     'credit',
     'debit',
     'estimated',
+    'billed',
     'grant',
   ],
   ...[
@@ -233,6 +235,8 @@ const EDGES: readonly unknown[] = [
     { a: 1 },
     { '': '' },
     { ü: 'ü' },
+    { usd: 'estimated' },
+    { calls: 'estimated', usd: 'billed' },
     SHA256,
     FOREIGN,
   ],
@@ -263,6 +267,8 @@ const EDGES: readonly unknown[] = [
 
 const NAMES = [
   'a',
+  'usd',
+  'calls',
   'zz',
   'tool_name',
   'authorization',

@@ -47,6 +47,27 @@ describe('scannable records', () => {
       }
   });
 
+  test('bases by unit are of amounts that the execution has', () => {
+    const event = WHOLE_EVENTS.find((each) => each['event_type'] === 'execution');
+    const usedOf = (count: number): object[] =>
+      Array.from({ length: count }, (_, i) => ({ unit: `u${i}`, amount: { t: 'int', v: '1' } }));
+    const isTaken = (count: number, bases: object): boolean =>
+      holdAgainst(
+        lineOf(recordOf({ ...event, meter_used: usedOf(count), meter_basis_by_unit: bases }, true)),
+      );
+    const every = Object.fromEntries(
+      usedOf(64).map((_, i) => [`u${i}`, i % 2 === 0 ? 'billed' : 'estimated']),
+    );
+    expect(isTaken(64, every)).toBe(true);
+    expect(isTaken(12, { u1: 'estimated', u10: 'billed' })).toBe(true);
+    expect(isTaken(63, every)).toBe(false);
+    expect(isTaken(0, { u0: 'billed' })).toBe(false);
+    expect(isTaken(2, { u: 'billed' })).toBe(false);
+    expect(isTaken(2, { u00: 'billed' })).toBe(false);
+    expect(isTaken(2, { u0: 'guessed' })).toBe(false);
+    expect(isTaken(2, {})).toBe(false);
+  });
+
   test('one that is wrong in its ids alone is examined fully', () => {
     const line = lineOf(recordOf(WHOLE_EVENTS[1], false));
     expect(scanRecord(line, 0, line.length, new Int32Array(ROW_WIDTH), 0)).toBe(true);

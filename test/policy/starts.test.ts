@@ -11,7 +11,7 @@ import {
   findSpent,
   raiseMeters,
 } from '../../src/log/policy/record.js';
-import { startExecution } from '../../src/log/policy/start.js';
+import { ONE_CALL_USED, startExecution } from '../../src/log/policy/start.js';
 import { listBudgets } from '../../src/log/agent/budget.js';
 import { listGrants, listOpenStarts, reserveAllStarted } from '../../src/rules/report/accounts.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
@@ -19,7 +19,8 @@ import { createSigner, type Signer } from '../../src/format/signature/signer.js'
 import { meters, type MeterVector } from '../../src/base/value/meter.js';
 import { fromRational } from '../../src/base/value/quantity.js';
 import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
-import { MAX_OPEN_STARTS } from '../../src/rules/verify/starts.js';
+import { signingRuleFor } from '../../src/rules/trust/authority.js';
+import { MAX_OPEN_STARTS, START_TYPE } from '../../src/rules/verify/starts.js';
 import { Ledger, type LedgerOptions } from '../../src/log/writer/ledger.js';
 import { ed25519Key } from '../key/key-samples.js';
 import * as kit from '../docs/ledger-kit.js';
@@ -639,6 +640,16 @@ describe('whatever is asked, begun, finished and given up', () => {
     expect(await judge(path)).toMatchObject({ verdict: 'ok' });
     expect(outcomes.size).toBeGreaterThan(4);
   });
+});
+
+it('is signed by who signs its execution, so that what begins as one call need not be tried as that', () => {
+  const ruleOf = (type: string, hasAuthority: boolean): unknown =>
+    signingRuleFor({ event_type: type, principal_id: 'agent:a1' }, { hasAuthority });
+  for (const hasAuthority of [false, true])
+    expect(ruleOf(START_TYPE, hasAuthority)).toEqual(ruleOf('execution', hasAuthority));
+  expect(() => {
+    (ONE_CALL_USED as unknown[]).push(ONE_CALL_USED[0]);
+  }).toThrow(TypeError);
 });
 
 /** All that an action has reserved. */

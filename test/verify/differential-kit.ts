@@ -243,6 +243,8 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
         ...end,
       });
     }
+    const used = amounts();
+    const isPriced = (used as readonly { readonly unit: string }[]).some(({ unit }) => unit === 'usd');
     return event('execution', {
       ...time,
       ...source(),
@@ -250,7 +252,8 @@ export function makeLedger(random: () => number, length: number): MadeLedger {
       ...TOOL,
       intents: INTENTS,
       auth_event_id: under.event_id,
-      meter_used: amounts(),
+      meter_used: used,
+      ...(isPriced && random() < 0.5 && { meter_basis_by_unit: { usd: pick(['estimated', 'reported']) } }),
       ...pick([{ outcome: 'success' }, { outcome: 'success' }, { outcome: 'failure', error_code: 'FAILED' }]),
       ...(random() < 0.7 && { started_at: time.occurred_at, ended_at: time.occurred_at }),
     });

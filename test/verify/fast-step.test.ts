@@ -10,6 +10,7 @@ import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { FastStep } from '../../src/fast/fast-step.js';
 import { AUTHORIZATION, EXECUTION, ROW_WIDTH, START, TYPE } from '../../src/fast/scan/row.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
+import { meters } from '../../src/base/value/meter.js';
 import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import { action, authorization, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
@@ -99,6 +100,37 @@ test('guarded calls: authorizations with an expiry and a request key, starts, ex
   }
   for (const type of [AUTHORIZATION, EXECUTION, START])
     expect(types.filter((each) => each === type).length).toBeGreaterThan(20);
+});
+
+test('counts of each unit whether it is estimated, by its own basis or that of all', async () => {
+  const units = ['calls', 'eur', 'tokens.in', 'tokens.out', 'usd'];
+  const under = grant({ meter_caps: meters(Object.fromEntries(units.map((unit) => [unit, 1_000]))) });
+  const usedOf = (count: number): unknown =>
+    meters(Object.fromEntries(units.slice(0, count).map((unit, index) => [unit, index + 1])));
+  const made: object[] = [];
+  const add = (count: number, bases: object | undefined, whole?: string): void => {
+    const meter_basis_by_unit = bases && { meter_basis_by_unit: bases };
+    const basis = whole === undefined ? {} : { meter_basis: whole };
+    const used = { meter_used: usedOf(count), ...basis, ...meter_basis_by_unit };
+    made.push(execution(under, 0, { ...used, occurred_at: `2026-02-01T00:00:${10 + made.length}Z` }));
+  };
+  // The rules take the first of a type.
+  add(1, undefined);
+  for (const whole of [undefined, 'estimated', 'billed']) {
+    add(4, undefined, whole);
+    add(4, { 'tokens.out': 'estimated' }, whole);
+    add(4, { calls: 'billed', eur: 'estimated' }, whole);
+    add(2, { eur: 'measured' }, whole);
+    // Of more amounts than a row has, only the rules know the bases.
+    add(5, { usd: 'estimated' }, whole);
+    add(5, { calls: 'reported' }, whole);
+  }
+  const bytes = unsigned(under, ...made);
+  const take = vi.spyOn(FastStep.prototype, 'tryApply');
+  const expected = await stateOf(bytes, false);
+  expect(await stateOf(bytes, true)).toEqual(expected);
+  const taken = take.mock.results.slice(1 - made.length).map(({ value }) => value as unknown);
+  expect(taken).toEqual(made.slice(1).map((_, index) => index % 6 < 4));
 });
 
 test('counts what is used under more grants than are remembered at once', async () => {

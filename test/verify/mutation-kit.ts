@@ -157,7 +157,7 @@ export function makeOrigin(random: Random): Origin {
         ? { outcome: 'failure', error_code: 'ABANDONED', ended_at: started }
         : { outcome: pick(['success', 'success', 'unknown']) }),
       ...(random() < 0.2 ? { meter_basis: 'estimated' } : {}),
-      ...(!isSilent && random() < 0.1 ? { meter_basis_by_unit: { usd: pick(['estimated', 'billed']) } } : {}),
+      ...(!isSilent && random() < 0.3 ? { meter_basis_by_unit: { usd: pick(['estimated', 'billed']) } } : {}),
       ...(start === undefined ? {} : { prev_event_id: start.event_id }),
     });
   };

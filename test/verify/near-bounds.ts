@@ -119,6 +119,12 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
           }),
       ),
     );
+  const basesOf = (used: unknown): object => {
+    const own = (used as readonly { readonly unit: string }[]).filter(() => random() < 0.4);
+    if (own.length === 0) return {};
+    const bases = own.map(({ unit }) => [unit, pick(['measured', 'estimated', 'billed'])] as const);
+    return { meter_basis_by_unit: Object.fromEntries(bases) };
+  };
   const open: AnyEvent[] = [];
   const started = new Map<AnyEvent, unknown>();
   while (items.length < length) {
@@ -170,12 +176,14 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
       const occurredAt = (members as { occurred_at: string }).occurred_at;
       const reserved = (under['authorization'] as { action?: { meter_reservation: unknown } }).action
         ?.meter_reservation;
+      const used = isUnder && random() < 0.5 ? reserved : amounts(share);
       put(
         event('execution', {
           ...members,
           ...tool,
           auth_event_id: under.event_id,
-          meter_used: isUnder && random() < 0.5 ? reserved : amounts(share),
+          meter_used: used,
+          ...(sort > 0.05 && sort < 0.9 && basesOf(used)),
           outcome: 'success',
           ...(random() < 0.8 && { started_at: occurredAt, ...(random() < 0.8 && { ended_at: occurredAt }) }),
           ...(random() < 0.2 && { meter_basis: 'estimated' }),

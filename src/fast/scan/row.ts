@@ -38,8 +38,9 @@ export const EVENT_TYPE = 19;
 export const TOOL = 21;
 /** `auth_event_id` of an execution or a start, `grant_event_id` of an action or an adjustment. */
 export const LINK = 23;
-/** `execution_event_id` of an adjustment. */
+/** `execution_event_id` of an adjustment; of an execution the offset after the `{` of its bases by unit. */
 export const EXECUTION_ID = 24;
+export const BASES = 24;
 export const INTENT = 25;
 export const USER_INTENT = 26;
 export const PARAMS = 27;
@@ -53,6 +54,8 @@ export const EXPIRES_AT = 30;
 export const REQUEST_KEY = 32;
 export const RECORDER = 32;
 export const PLACES_END = 34;
+/** How many bases by unit there are. */
+export const BASIS_COUNT = 38;
 
 /*
  * Written by `relate.ts`: the first rows of the block, from 0, known to have the same principal, tool, link and first keyid; and digests
@@ -110,3 +113,6 @@ export const IS_IN_ORDER = 1 << 14;
  * the same length.
  */
 export const HAS_SOUND_TIMES = 1 << 15;
+/** An execution has bases by unit. Of the first meters, those that these or its own basis make estimated have a bit each. */
+export const HAS_UNIT_BASES = 1 << 16;
+export const FIRST_ESTIMATED = 17;

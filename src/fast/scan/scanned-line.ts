@@ -9,18 +9,19 @@ import { decodeLatin1, decodeUtf8 } from '../../base/bytes/text.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { toRational } from '../../base/value/quantity.js';
 import { type Rational, rationalOfDecimal } from '../../base/value/rational.js';
-import type {
-  ActionOutline,
-  AdjustmentOutline,
-  AuthorizationTerms,
-  ExecutionOutline,
-  OutlineOf,
-  UnitAmount,
+import {
+  type ActionOutline,
+  type AdjustmentOutline,
+  type AuthorizationTerms,
+  estimatedUnits,
+  type ExecutionOutline,
+  type OutlineOf,
+  type UnitAmount,
 } from '../../format/event/outline.js';
 import type { EventTypes, TypeName } from '../../format/event/typed-event.js';
 import type { Span } from '../../format/record/event-bytes.js';
 import type { ExaminedLine, ScannedFacts, SignatureEntry } from '../../format/record/examine-line.js';
-import type { ResourceRef } from '../../format/schema/generated/types.js';
+import type { MeterBasisByUnit, ResourceRef } from '../../format/schema/generated/types.js';
 import { hasTrueIdentity } from './identity.js';
 import { slotOf } from './relate.js';
 import * as row from './scan.js';
@@ -308,7 +309,10 @@ export class ScannedLine {
       used: this.#readAmounts(),
       firstDouble: -1,
       isEstimated: (flags & row.IS_ESTIMATED) !== 0,
-      isUnitEstimated: undefined,
+      isUnitEstimated:
+        (flags & row.HAS_UNIT_BASES) === 0
+          ? undefined
+          : estimatedUnits(this.json()['meter_basis_by_unit'] as object as MeterBasisByUnit),
       isFailure: (flags & row.IS_FAILURE) !== 0,
       isUnknown: (flags & (row.IS_FAILURE | row.IS_SUCCESS)) === 0,
       isAbandoned: (flags & row.IS_ABANDONED) !== 0,

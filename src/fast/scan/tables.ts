@@ -5,6 +5,7 @@ import { MAX_METERS } from '../../base/value/meter.js';
 import { MAX_LINE_BYTES, MAX_META_BYTES } from '../../format/record/line-splitter.js';
 import { MAX_SIGNATURES } from '../../format/signature/dsse.js';
 import {
+  BASES,
   ENDED_AT,
   EVENT_ID,
   EVENT_TYPE,
@@ -15,6 +16,7 @@ import {
   HAS_OUTPUT_DIGEST,
   HAS_OUTPUT_REF,
   HAS_RESOURCES,
+  HAS_UNIT_BASES,
   INTENT,
   IS_CREDIT,
   IS_DENY,
@@ -108,6 +110,7 @@ export const REQUEST_KEY_TEXT = 16;
 /** Of a start. */
 export const RECORDER_NAME = 17;
 export const START_NAME = 18;
+export const UNIT_BASES = 19;
 
 /** A member: the text before its value, the form of the value, and what the row keeps of it. */
 interface Member {
@@ -144,7 +147,7 @@ const DECISION = 0;
 const OUTCOME = 1;
 const RESULT = 2;
 const DIRECTION = 3;
-const BASIS = 4;
+export const BASIS = 4;
 const CHOICES: readonly Choice[] = [
   /* DECISION */ [
     ['allow', 0],
@@ -264,6 +267,7 @@ const OBJECTS: readonly (readonly Member[])[] = [
     INTENTS_OF,
     LEDGER_OF,
     BASIS_OF,
+    may('meter_basis_by_unit', UNIT_BASES, { slot: BASES, flag: HAS_UNIT_BASES }),
     must('meter_used', METER_VECTOR, { slot: METERS, limit: 0 }),
     may('model_id', TEXT),
     TIME_OF,

@@ -30,6 +30,8 @@ import {
   LINK,
   METERS,
   METER_COUNT,
+  BASES,
+  BASIS_COUNT,
   AMOUNTS,
   ROW_AMOUNTS,
   AMOUNT_WIDTH,
@@ -40,8 +42,11 @@ import {
   IS_DENY,
   IS_FAILURE,
   IS_ABANDONED,
+  IS_ESTIMATED,
   HAS_ERROR_CODE,
   HAS_OTHER_DIGEST,
+  HAS_UNIT_BASES,
+  FIRST_ESTIMATED,
 } from './row.js';
 import {
   MAX_META_BYTES,
@@ -86,6 +91,8 @@ import {
   REQUEST_KEY_TEXT,
   RECORDER_NAME,
   START_NAME,
+  UNIT_BASES,
+  BASIS,
   NO_LIMIT,
   AUTHORIZATION_EVENT,
   EXECUTION_EVENT,
@@ -235,6 +242,9 @@ export function endOfValue(m: Int, bytes: Bytes, at: Int, rows: Rows, base: Int)
       return endOfChoice(LIMITS[m]!, bytes, at, rows, base);
     case METER_VECTOR:
       return endOfMeters(bytes, at, LIMITS[m]!, rows, base);
+    case UNIT_BASES:
+      rows[slot] = at + 1;
+      return endOfBases(bytes, at, rows, base);
     case SAFE_INTEGER:
       return endOfInteger(bytes, at, MAX_SAFE_DIGITS);
     case OBJECT:
@@ -318,12 +328,52 @@ function endOfPrincipal(bytes: Bytes, at: Int): Int {
 }
 
 function endOfChoice(choice: Int, bytes: Bytes, at: Int, rows: Rows, base: Int): Int {
-  for (let option = FIRST_OPTION[choice]!; option < FIRST_OPTION[choice + 1]!; option += 1) {
-    const textAt = OPTION_AT[option]!;
-    const textEnd = OPTION_AT[option + 1]!;
-    if (!isText(OPTION_TEXTS, textAt, textEnd, bytes, at)) continue;
-    rows[base + FLAGS] = rows[base + FLAGS]! | OPTION_FLAGS[option]!;
-    return at + textEnd - textAt;
+  const option = findOption(choice, bytes, at);
+  if (option < 0) return -1;
+  rows[base + FLAGS] = rows[base + FLAGS]! | OPTION_FLAGS[option]!;
+  return at + OPTION_AT[option + 1]! - OPTION_AT[option]!;
+}
+
+/** The option of a choice that is at `at`; negative for none. */
+function findOption(choice: Int, bytes: Bytes, at: Int): Int {
+  for (let option = FIRST_OPTION[choice]!; option < FIRST_OPTION[choice + 1]!; option += 1)
+    if (isText(OPTION_TEXTS, OPTION_AT[option]!, OPTION_AT[option + 1]!, bytes, at)) return option;
+  return -1;
+}
+
+/** Bases by unit. That each is of a meter, and so of a unit, is seen when these are read: they come later. */
+function endOfBases(bytes: Bytes, from: Int, rows: Rows, base: Int): Int {
+  if (bytes[from] !== OPEN) return -1;
+  let at = from + 1;
+  let before = -1;
+  let count = 0;
+  let next = COMMA;
+  while (next === COMMA) {
+    const value = endOfName(bytes, at, before);
+    const option = value < 0 ? -1 : findOption(BASIS, bytes, value);
+    if (option < 0) return -1;
+    before = at;
+    at = value + OPTION_AT[option + 1]! - OPTION_AT[option]!;
+    count += 1;
+    next = bytes[at]!;
+    at += 1;
+  }
+  rows[base + BASIS_COUNT] = count;
+  return next === CLOSE ? at : -1;
+}
+
+/** The basis of the unit at `[unit, end)`, as an option, among those that begin at `from`; negative for none. */
+function findBasis(bytes: Bytes, from: Int, unit: Int, end: Int): Int {
+  const length = end - unit;
+  let at = from;
+  let next = COMMA;
+  while (next === COMMA) {
+    const isIts = sameBytes(bytes, at + 1, unit, length) && bytes[at + 1 + length] === QUOTE;
+    while (bytes[at] !== COLON) at += 1;
+    if (isIts) return findOption(BASIS, bytes, at + 1);
+    while (bytes[at] !== COMMA && bytes[at] !== CLOSE) at += 1;
+    next = bytes[at]!;
+    at += 1;
   }
   return -1;
 }
@@ -362,7 +412,8 @@ function endOfMeters(bytes: Bytes, from: Int, least: Int, rows: Rows, base: Int)
   if (bytes[from] !== OPEN_BRACKET) return -1;
   let at = from + 1;
   rows[base + METERS] = at;
-  if (bytes[at] === CLOSE_BRACKET) return least === 0 ? at + 1 : -1;
+  let bases = rows[base + BASIS_COUNT]!;
+  if (bytes[at] === CLOSE_BRACKET) return least === 0 && bases === 0 ? at + 1 : -1;
   for (let count = 0; count < MAX_METERS; count += 1) {
     const slot = count < ROW_AMOUNTS ? base + AMOUNTS + count * AMOUNT_WIDTH : -1;
     at = endOfAmount(bytes, at, rows, slot);
@@ -376,10 +427,18 @@ function endOfMeters(bytes: Bytes, from: Int, least: Int, rows: Rows, base: Int)
       rows[slot + UNIT] = unit;
       rows[slot + UNIT + 1] = at;
     }
+    if ((rows[base + FLAGS]! & HAS_UNIT_BASES) !== 0) {
+      const basis = findBasis(bytes, rows[base + BASES]!, unit, at);
+      if (basis >= 0) bases -= 1;
+      const flags = basis < 0 ? rows[base + FLAGS]! : OPTION_FLAGS[basis]!;
+      if (slot >= 0 && (flags & IS_ESTIMATED) !== 0)
+        rows[base + FLAGS] = rows[base + FLAGS]! | (1 << (FIRST_ESTIMATED + count));
+    }
     at += 2;
     const next = bytes[at];
     at += 1;
     if (next === CLOSE_BRACKET) {
+      if (bases !== 0) return -1;
       rows[base + METER_COUNT] = count + 1;
       return at;
     }

@@ -11,6 +11,7 @@ import type {
   AdjustmentEvent,
   AuthorizationEvent,
   ExecutionEvent,
+  MeterBasisByUnit,
   ResourceRef,
 } from '../schema/generated/types.js';
 import type { EventTypes, TypeName } from './typed-event.js';
@@ -170,11 +171,7 @@ export function outlineExecution(event: ExecutionEvent): ExecutionOutline {
     used: readAmounts(meters),
     firstDouble: findDouble(meters),
     isEstimated: event.meter_basis === 'estimated',
-    isUnitEstimated:
-      event.meter_basis_by_unit &&
-      new Map(
-        Object.entries(event.meter_basis_by_unit).map(([unit, basis]) => [unit, basis === 'estimated']),
-      ),
+    isUnitEstimated: event.meter_basis_by_unit && estimatedUnits(event.meter_basis_by_unit),
     isFailure: event.outcome === 'failure',
     isUnknown: event.outcome === 'unknown',
     isAbandoned: event.error_code === 'ABANDONED',
@@ -182,6 +179,11 @@ export function outlineExecution(event: ExecutionEvent): ExecutionOutline {
     hasOutputRef: event.output_ref !== undefined,
     resources: event.resources_touched ?? [],
   };
+}
+
+/** Whether each unit with a basis of its own is estimated. */
+export function estimatedUnits(bases: MeterBasisByUnit): ReadonlyMap<string, boolean> {
+  return new Map(Object.entries(bases).map(([unit, basis]) => [unit, basis === 'estimated']));
 }
 
 function outlineAdjustment(event: AdjustmentEvent): AdjustmentOutline {

@@ -32,8 +32,8 @@ import {
   stateReserved,
   type Unmetered,
 } from '../policy/record.js';
-import type { StartedExecution } from '../policy/start.js';
-import type { Appended, Ledger } from '../writer/ledger.js';
+import { ONE_CALL_USED, type StartedExecution } from '../policy/start.js';
+import type { Appended, Entry, Ledger } from '../writer/ledger.js';
 import { DeniedError, type GuardedOutcome, UnrecordedExecutionError, ViolationError } from './errors.js';
 import { type CallPricing, MODEL_USAGE_INVALID } from './model-usage.js';
 import { UsageMeter } from './usage-meter.js';
@@ -247,7 +247,7 @@ export class Guard<T> {
     const { attach, approval, approvalWaitMs = DEFAULT_TTL_MS, onApprovalNeeded } = options;
     const { started, refusal, ...decision } = await this.#parts.begin(
       this.#toRequest(paramsDigest),
-      { meterUsed: [ONE_CALL], now: this.#parts.now },
+      { meterUsed: ONE_CALL_USED, now: this.#parts.now },
       {
         signal: this.#abort.signal,
         attach: attach === true ? content : undefined,
@@ -331,10 +331,11 @@ export class Guard<T> {
   async #record(written: Written): Promise<Appended> {
     const { ledger, now } = this.#parts;
     try {
-      return await ledger.decide(() => {
+      const makes = (): Entry => {
         written.event = dateExecution(written.event, now());
         return { event: written.event };
-      });
+      };
+      return await ledger.decide(makes, { ignoresState: true });
     } catch (error) {
       if (!(error instanceof NorthrootError && error.code === 'LEDGER_INVALID')) throw error;
     }

@@ -27,6 +27,11 @@ export interface StartRequest extends Omit<ExecutionRequest, 'now' | 'done'> {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The known use of one call that begins. Frozen, for it is not checked again. */
+export const ONE_CALL_USED: MeterVector = Object.freeze([
+  Object.freeze({ unit: 'calls', amount: Object.freeze({ t: 'int', v: '1' } as const) }),
+]);
+
 /** Started under `permission.startId`. */
 export interface StartedExecution {
   readonly permission: Permission;
@@ -75,11 +80,13 @@ export class StartMaker {
     const permission = { ...found, paramsDigest };
     this.#made = { permission, startedAt };
     const { meterUsed = [] } = request;
-    // Find now whatever would prevent recording the execution later.
+    // Find now whatever would prevent recording the execution later. What an action's has is recorded already, and its start is signed
+    // alike, so that only the use may be wrong.
     const endedAt = startedAt;
-    this.#ledger.assertAdmissible({
-      event: draftExecution(permission, { startedAt, endedAt, meterUsed, outcome: 'unknown' }),
-    });
+    if (permission.kind === 'grant' || meterUsed !== ONE_CALL_USED)
+      this.#ledger.assertAdmissible({
+        event: draftExecution(permission, { startedAt, endedAt, meterUsed, outcome: 'unknown' }),
+      });
     return { event: draftStart(permission, startedAt, meterUsed) };
   }
 

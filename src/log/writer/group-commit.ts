@@ -256,6 +256,7 @@ export class GroupCommit {
   async #fill(group: Group, jobs: Job[]): Promise<void> {
     const { timer, locks } = this.#parts;
     const end = this.#clock.ticks() + locks.groupMs;
+    const ahead = new Map<Job, Prepared>();
     for (const [index, job] of jobs.entries()) {
       const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && this.#clock.ticks() > end);
       if (isFull || group.isAhead) {
@@ -270,7 +271,8 @@ export class GroupCommit {
       try {
         if (index % SIGNED_AT_ONCE === 0)
           this.#parts.maker.signAhead(eventsOf(jobs.slice(index, index + SIGNED_AT_ONCE)));
-        const looking = group.add(job);
+        if (isFree(job) && !ahead.has(job)) this.#makeAhead(jobs, index, ahead);
+        const looking = group.add(job, ahead.get(job));
         if (looking !== undefined) await looking;
       } catch (error) {
         if (error instanceof IndexFault) throw error;
@@ -290,6 +292,23 @@ export class GroupCommit {
         this.#stop(error);
       }
     }
+  }
+
+  /** Makes and signs the events of a job and of those behind it that need no state. What cannot be made is tried again in its turn. */
+  #makeAhead(jobs: readonly Job[], from: number, made: Map<Job, Prepared>): void {
+    const { maker, running } = this.#parts;
+    const row: Prepared[] = [];
+    for (const job of jobs.slice(from, from + SIGNED_AT_ONCE)) {
+      if (!isFree(job)) break;
+      try {
+        const prepared = maker.prepare(job.makes(running.deciding));
+        made.set(job, prepared);
+        row.push(prepared);
+      } catch {
+        break;
+      }
+    }
+    maker.signAhead(row);
   }
 
   /** A group was not written, or may not have been. */
@@ -376,10 +395,11 @@ class Group {
 
   /**
    * Makes a job's record.
+   * @param prepared - Of a decision, if it was made ahead
    * @returns A promise only for an asynchronous query
    * @throws what the job is rejected with
    */
-  add(job: Job): Promise<void> | undefined {
+  add(job: Job, prepared?: Prepared): Promise<void> | undefined {
     if (job.kind !== 'due') job.withdrawal?.take();
     switch (job.kind) {
       case 'look': {
@@ -404,7 +424,8 @@ class Group {
         const { running, maker } = this.#parts;
         running.assertDecidable();
         for (const entry of job.before?.(running.deciding) ?? []) this.#addEvent(maker.prepare(entry));
-        const appended = this.#addEvent(maker.prepare(job.makes(running.deciding)));
+        const made = prepared ?? maker.prepare(job.makes(running.deciding));
+        const appended = this.#addEvent(made);
         const decided = job.after === undefined ? appended : this.#follow(appended, job.after);
         this.outcomes.push(() => job.resolve(decided));
         return undefined;
@@ -496,6 +517,12 @@ function mayWait(job: Job): boolean {
   return job.kind === 'decision' && job.mayWait === true;
 }
 
+/** Whether a job's event may be made ahead. */
+function isFree(job: Job): job is DecisionJob {
+  if (job.kind !== 'decision' || job.ignoresState !== true) return false;
+  return job.before === undefined && job.after === undefined;
+}
+
 function isLater(one: string, other: string): boolean {
   return compareTimestamps(one, other) > 0;
 }
@@ -538,7 +565,8 @@ interface DueJob {
 }
 
 /** An event made when its place is known. */
-interface DecisionJob extends Promised<Decided>, Pick<DecideOptions, 'before' | 'after' | 'mayWait'> {
+interface DecisionJob
+  extends Promised<Decided>, Pick<DecideOptions, 'before' | 'after' | 'mayWait' | 'ignoresState'> {
   readonly kind: 'decision';
   readonly makes: (state: VerifyState) => Entry;
   readonly givenAt: string;

@@ -138,11 +138,12 @@ export class Ledger {
    */
   decide(makes: (state: VerifyState) => Entry, options: DecideOptions = {}): Promise<Decided> {
     const { commits } = this.#parts;
-    const { signal, before, after, mayWait } = options;
+    const { signal, before, after, mayWait, ignoresState } = options;
     return ask<Decided>(signal, (promised) => {
       commits.assertUsable();
       const givenAt = nowOf(this.#options);
-      commits.add({ ...promised, kind: 'decision', makes, before, after, mayWait, givenAt });
+      const given = { makes, before, after, mayWait, ignoresState, givenAt };
+      commits.add({ ...promised, kind: 'decision', ...given });
     });
   }
 

@@ -17,6 +17,11 @@ export interface PatientOptions extends AskOptions {
 }
 
 export interface DecideOptions extends PatientOptions {
+  /**
+   * Whether the event does not depend on the verification that it is made with: it may then be made shortly before its turn, together with
+   * those next to it, which are signed faster in a row, and once more where that turn is in a later group. Without `before` and `after`. Default false.
+   */
+  readonly ignoresState?: boolean | undefined;
   /** Makes entries for the same group, before the event. If one cannot be appended, nothing is. */
   readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
   /**
