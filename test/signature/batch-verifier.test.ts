@@ -329,6 +329,18 @@ describe('what verifies one ledger after the other', () => {
     expect(second.table?.windows).toBe(LARGE);
   });
 
+  test('gives keys of many ledgers tables in the same memory', () => {
+    const tables = Ed25519Tables.tryCreate(2 ** 26, 2)!;
+    const sizes = Array.from({ length: 64 }, (_, i) => {
+      expect(Ed25519Tables.tryShare(2 ** 26, 2)).toBe(tables);
+      const key = tables.keyOf(makeParty(`ledger ${i}`).publicKey.bytes);
+      tables.use(key, 256, 1_000);
+      expect(key.table?.windows).toBe(MEDIUM);
+      return tables.memory.length;
+    });
+    expect(new Set(sizes.slice(32)).size).toBe(1);
+  });
+
   test('has the tables of the one before', () => {
     const first = new BatchVerifier(options);
     expect(sign(first, 100)).not.toContain(0);

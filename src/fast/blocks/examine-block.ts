@@ -4,6 +4,7 @@
  * can do it. The facts are numbers, a few for each line.
  */
 
+import type { LentNumbers } from '../../base/bytes/lent-scratch.js';
 import { NorthrootError } from '../../base/error.js';
 import { type ExaminedLine, examineFully } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
@@ -67,6 +68,8 @@ export interface ExaminedBlock extends BlockFacts {
 export interface Examiner {
   readonly keys: KnownKeys;
   readonly signatures: SignatureQueue;
+  /** Where rows are written, for who is done with a block before the next; otherwise each block's are an array of their own. */
+  readonly rows?: LentNumbers;
 }
 
 /**
@@ -102,7 +105,7 @@ export type Depth = 'hashes' | 'all';
  */
 export function examineBlock(
   bytes: Uint8Array,
-  { keys, signatures }: Examiner,
+  { keys, signatures, rows: room }: Examiner,
   depth: Depth,
   given?: Uint8Array,
 ): ExaminedBlock {
@@ -172,7 +175,8 @@ export function examineBlock(
   }
   signatures.flush(verdicts);
   if (fast > 0) scanner.relate(rowAt, leaves);
-  const rows = scanner.rows.slice(0, fast * ROW_WIDTH);
+  const rowNumbers = scanner.rows.subarray(0, fast * ROW_WIDTH);
+  const rows = room?.copy(rowNumbers) ?? rowNumbers.slice();
   const first = rowAt.indexOf(0);
   const ordinal = first === -1 ? 0 : (rows[SEQ_LOW]! - first) & (SEQ_BASE - 1);
   const hasNodes = first !== -1 && !hasBlank;

@@ -48,8 +48,9 @@ export interface LineScanner {
   hashNodes(leaves: Uint8Array, ordinal: number): Uint8Array;
 }
 
-/** The smallest block for which compiling the WebAssembly and copying pays. */
+/** The smallest block for which compiling the WebAssembly pays, and copying once it is compiled. */
 const WORTHWHILE_BYTES = 96 * 1024;
+const COMPILED_BYTES = 8 * 1024;
 const NEWLINE = 0x0a;
 
 let plain: LineScanner | undefined;
@@ -59,7 +60,7 @@ let fast: LineScanner | undefined | null;
 /** The scanner for blocks of up to so many bytes. */
 export function scannerFor(length: number): LineScanner {
   if (length >= WORTHWHILE_BYTES && fast === undefined) fast = makeWasmScanner() ?? null;
-  if (length >= WORTHWHILE_BYTES && fast) return fast;
+  if (length >= COMPILED_BYTES && fast) return fast;
   return (plain ??= makePlainScanner());
 }
 

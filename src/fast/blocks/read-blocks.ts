@@ -4,7 +4,7 @@
  */
 
 import { countProcessors, nextTurn, startWorker, viewBytes } from '#platform';
-import { allocateScratch } from '../../base/bytes/concat.js';
+import { borrowScratch, giveBackScratch, LentNumbers } from '../../base/bytes/lent-scratch.js';
 import { decodeLatin1 } from '../../base/bytes/text.js';
 import type { WorkerThread } from '../../base/platform/platform.js';
 import type { ExaminedLine, Layout } from '../../format/record/examine-line.js';
@@ -74,7 +74,7 @@ export interface ReadBlocksOptions {
 /** The maximum of the default: one thread that orders the lines cannot serve more. */
 const MAX_DEFAULT_THREADS = 16;
 const BLOCK_BYTES = 512 * 1024;
-/** A small first block: the keys that it declares are then known to all threads. */
+/** Before threads start, a small first block: the keys that it declares are then known to all of them. */
 const FIRST_BLOCK_BYTES = 64 * 1024;
 /** Starting a thread takes as long as verifying a ledger of this size. */
 const WORTHWHILE_BYTES = 8 * 1024 * 1024;
@@ -98,20 +98,23 @@ export async function* readBlocks(
   const reader = openBlocks(source, options.signal, options.onPartOfLine);
   const { from } = options;
   const places = new Places(from);
+  const rows = new LentNumbers();
   try {
     const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;
     const before = from?.bytes ?? 0;
     const size = source.size === undefined ? undefined : source.size - before;
     // Used again for each block.
-    const roomBytes = Math.min(BLOCK_BYTES, Math.max(size ?? BLOCK_BYTES, FIRST_BLOCK_BYTES));
-    const room = allocateScratch(options.blockBytes ?? roomBytes);
+    const room = borrowScratch(options.blockBytes ?? Math.min(BLOCK_BYTES, size ?? BLOCK_BYTES));
+    const blockRoom = room.subarray(0, options.blockBytes);
     const examiner = makeExaminer(options.backend, options.keys, threads, (size ?? 0) - hashedBytes);
     const declared = [...options.keys];
     const isLarge = (size ?? 0) >= worthwhileBytes;
-    let block = await reader.read(room.subarray(0, Math.min(room.length, FIRST_BLOCK_BYTES)));
+    const mayStart = threads > 1 && (isLarge || size === undefined);
+    let block = await reader.read(mayStart ? blockRoom.subarray(0, FIRST_BLOCK_BYTES) : blockRoom);
     while (block !== undefined) {
       const depth = reader.given <= hashedBytes ? 'hashes' : 'all';
-      const facts = 'line' in block ? undefined : examineBlock(block.bytes, examiner, depth, block.verdicts);
+      const facts =
+        'line' in block ? undefined : examineBlock(block.bytes, { ...examiner, rows }, depth, block.verdicts);
       declared.push(...(facts?.declared ?? []));
       yield 'line' in block
         ? places.ofLongLine(block)
@@ -125,8 +128,11 @@ export async function* readBlocks(
           return;
         }
       }
-      block = await reader.read(room);
+      block = await reader.read(blockRoom);
     }
+    // Not where reading ended early: what was read may still be looked at.
+    giveBackScratch(room);
+    rows.giveBack();
   } finally {
     await reader.close();
   }

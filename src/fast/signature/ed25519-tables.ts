@@ -60,6 +60,8 @@ const EVICTS_AFTER = 16;
 const EPOCH = 65_536;
 /** After a key found no room, keys with no more uses are declined for so many signatures. */
 const REFUSED_FOR = 4_096;
+/** From so many slabs on, tables that nobody uses are replaced before memory grows. */
+const GROWS_TO = 12;
 /** Tables of the largest windows take six slabs and pay late: the base point's over all keys, a key's alone. */
 const LARGEST_AFTER = 4_096;
 const LARGEST_USES = 16_384;
@@ -101,6 +103,19 @@ function makeSlab(address: number): Slab {
   return { address, units: new Array<Table | undefined>(UNITS).fill(undefined) };
 }
 
+/** Units of a slab. */
+interface Place {
+  readonly slab: Slab;
+  readonly unit: number;
+}
+
+/** Tables of a slab that others may replace, and the uses of their keys. */
+interface Droppable {
+  readonly heat: number;
+  readonly slab: Slab;
+  readonly tables: ReadonlySet<Table>;
+}
+
 /** The first of so many free units, one after the other. */
 function freeUnit(slab: Slab, count: number): number | undefined {
   let free = 0;
@@ -109,6 +124,10 @@ function freeUnit(slab: Slab, count: number): number | undefined {
     if (free === count) return unit + 1 - count;
   }
   return undefined;
+}
+
+function unitsOf(windows: Windows): number {
+  return Math.ceil(tableBytesOf(windows) / UNIT_BYTES);
 }
 
 function tableBytesOf({ width, count }: Windows): number {
@@ -297,7 +316,7 @@ export class Ed25519Tables {
   #give(key: KeyUse, windows: Windows): void {
     const refusal = this.#refusals.get(windows);
     if (refusal !== undefined && this.#counted < refusal.until && key.heat <= refusal.heat) return;
-    const units = Math.ceil(tableBytesOf(windows) / UNIT_BYTES);
+    const units = unitsOf(windows);
     const place = this.#findPlace(key, units);
     if (place === undefined) {
       this.#refusals.set(windows, { until: this.#counted + REFUSED_FOR, heat: key.heat });
@@ -310,7 +329,7 @@ export class Ed25519Tables {
   }
 
   /** Allocates units of one slab; others may be dropped for them. */
-  #findPlace(key: KeyUse, units: number): { readonly slab: Slab; readonly unit: number } | undefined {
+  #findPlace(key: KeyUse, units: number): Place | undefined {
     // Keys that are many leave medium tables to few.
     const mayGrow = units === 1 || units === UNITS || this.#reserved <= this.#maxSlabs / 2;
     let empty: Slab | undefined;
@@ -321,13 +340,22 @@ export class Ed25519Tables {
       // A slab is filled before another is begun.
       else return { slab, unit };
     }
+    // The host's collector looks at the whole heap the more often, the more memory there is beside it.
+    const idle = empty === undefined && this.#reserved >= GROWS_TO ? this.#findColdest(units) : undefined;
+    if (idle?.heat === 0) return replace(idle, units);
     if (mayGrow) empty ??= this.#addSlab();
     if (empty !== undefined) return { slab: empty, unit: 0 };
     if (key.heat < EVICTS_AFTER) return undefined;
-    let coldest: { heat: number; slab: Slab; tables: Set<Table> } | undefined;
+    const coldest = this.#findColdest(units);
+    return coldest === undefined || 2 * coldest.heat > key.heat ? undefined : replace(coldest, units);
+  }
+
+  /** The tables of least heat that could make room for so many units. */
+  #findColdest(units: number): Droppable | undefined {
+    let coldest: Droppable | undefined;
     for (const slab of this.#slabs) {
       const tables = new Set(slab.units.filter((table) => table !== undefined));
-      const isOneEnough = ({ windows }: Table): boolean => tableBytesOf(windows) >= units * UNIT_BYTES;
+      const isOneEnough = ({ windows }: Table): boolean => unitsOf(windows) >= units;
       const groups = [...tables].filter(isOneEnough).map((table) => new Set([table]));
       if (units === UNITS) groups.push(tables);
       for (const group of groups) {
@@ -335,13 +363,7 @@ export class Ed25519Tables {
         if (coldest === undefined || heat < coldest.heat) coldest = { heat, slab, tables: group };
       }
     }
-    if (coldest === undefined || 2 * coldest.heat > key.heat) return undefined;
-    for (const table of coldest.tables) {
-      drop(table);
-      table.owner.past = 0;
-    }
-    const unit = freeUnit(coldest.slab, units);
-    return unit === undefined ? undefined : { slab: coldest.slab, unit };
+    return coldest;
   }
 
   #cool(key: KeyUse): number {
@@ -442,4 +464,14 @@ function drop(table: Table): void {
     for (let i = 0; i < UNITS; i++) if (units[i] === table) units[i] = undefined;
   }
   table.owner.table = undefined;
+}
+
+/** Drops tables for one of so many units. */
+function replace({ slab, tables }: Droppable, units: number): Place | undefined {
+  for (const table of tables) {
+    drop(table);
+    table.owner.past = 0;
+  }
+  const unit = freeUnit(slab, units);
+  return unit === undefined ? undefined : { slab, unit };
 }

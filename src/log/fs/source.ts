@@ -7,6 +7,7 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { borrowScratch, giveBackScratch } from '../../base/bytes/lent-scratch.js';
 import { type LedgerPrefix, PrefixHasher } from '../../base/bytes/ledger-prefix.js';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -27,8 +28,6 @@ export interface SourceOptions {
 export const SEGMENT_NAME = /^\d{20}\.jsonl$/;
 
 const CHUNK_BYTES = 1024 * 1024;
-/** For a small file. */
-const MIN_CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 const PATIENCE_MS = 250;
 const POLL_MS = 10;
@@ -218,17 +217,14 @@ async function* readChunks(
   opened?: OpenedFile,
 ): AsyncGenerator<Uint8Array, void, void> {
   const { file, before, position: start } = opened ?? (await openFile(path));
+  // Overwritten by the next chunk.
+  const buffer = borrowScratch(before.isFile() ? Math.min(CHUNK_BYTES, before.size + 1) : CHUNK_BYTES);
   try {
-    const size = before.isFile()
-      ? Math.min(CHUNK_BYTES, Math.max(before.size + 1, MIN_CHUNK_BYTES))
-      : CHUNK_BYTES;
-    // Overwritten by the next chunk.
-    const buffer = Buffer.allocUnsafe(size);
     let position = start;
     let lastByte = NEWLINE;
     const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {
-      const { bytesRead } = await file.read(buffer, 0, size, before.isFile() ? position : null);
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, before.isFile() ? position : null);
       if (bytesRead === 0) {
         if (!before.isFile() || lastByte === NEWLINE || position >= before.size + MAX_REST_BYTES) break;
         // A reader may see part of a write(2): the rest follows at once, unless the writer is gone.
@@ -255,6 +251,8 @@ async function* readChunks(
       });
     }
     if (before.isFile() && after.size > position) onGrowth(position);
+    // Only who asked for more is done with the last chunk: who ended early may still look at it.
+    giveBackScratch(buffer);
   } catch (error) {
     throw toIoError(error, 'read', path);
   } finally {
