@@ -1,8 +1,8 @@
 /**
  * Compiles AssemblyScript to WebAssembly in base64 modules, so that nothing reads a file at run time: `ed25519.ts` to
- * `../src/format/key/generated/ed25519-wasm.ts`, and `scan.ts`, with files of `../src/fast/scan`, to
- * `../src/fast/scan/generated/scan-wasm.ts`. Part of `npm run build`. `--check` writes nothing and exits with status 1 if a file
- * is stale.
+ * `../src/format/key/generated/ed25519-wasm.ts`, `scan.ts`, with files of `../src/fast/scan`, to
+ * `../src/fast/scan/generated/scan-wasm.ts`, and `pieces.ts` to `../src/gate/llm/generated/pieces-wasm.ts`. Part of `npm run build`.
+ * `--check` writes nothing and exits with status 1 if a file is stale.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -25,6 +25,9 @@ await compile('src/fast/scan/generated/scan-wasm.ts', 'SCAN_WASM', 'scan.ts', {
   'relate.ts': shared('relate.ts'),
   'tree-nodes.ts': here('tree-nodes.ts'),
   ...(await tables()),
+});
+await compile('src/gate/llm/generated/pieces-wasm.ts', 'PIECES_WASM', 'pieces.ts', {
+  'pieces.ts': here('pieces.ts'),
 });
 
 /** @param sources - The texts of `entry` and its imports, by name. */

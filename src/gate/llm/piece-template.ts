@@ -26,9 +26,9 @@ interface Hole {
 
 /** The longest event that is learnt from, in bytes. */
 const MAX_LEARNT_BYTES = 4_096;
-/** The longest event that is told by its likeness, in bytes. */
-const MAX_PIECE_BYTES = 64 * 1024;
 const MAX_TEMPLATES = 4;
+/** The most bytes of all templates: each has up to four literals, filled up, and what goes with them. */
+export const MAX_TEMPLATES_BYTES = MAX_TEMPLATES * (MAX_LEARNT_BYTES + 256);
 /** How often it is tried to learn until an event is like one before. */
 const MAX_TRIES = 64;
 /** Members of events besides their text that differ and mean nothing here. */
@@ -36,16 +36,22 @@ const OTHERS: readonly (readonly [name: string, kind: HoleKind])[] = [
   ['obfuscation', 'padding'],
   ['sequence_number', 'number'],
 ];
+/** As `assembly/pieces.ts` has them. */
+const KINDS: Readonly<Record<HoleKind, number>> = { number: 1, text: 2, padding: 3 };
+/** What is compared at once, in bytes. */
+const BLOCK = 16;
 const PROBES: Readonly<Record<HoleKind, string>> = {
   text: 'probe a',
   padding: 'probe b',
   number: '1029384756',
 };
 
-/** The templates of one answer. */
+/** The templates of one answer, as `assembly/pieces.ts` reads them. */
 export class PieceTemplates {
   readonly #textOf: (data: JsonObject) => TextPath | undefined;
-  readonly #templates: PieceTemplate[] = [];
+  /** The one that was learnt last is the first. */
+  readonly #each: Uint8Array[] = [];
+  #encoded: Uint8Array = new Uint8Array();
   #tries = 0;
 
   /** @param textOf - The path of the text of an event that does nothing but add text, however often it comes */
@@ -53,19 +59,18 @@ export class PieceTemplates {
     this.#textOf = textOf;
   }
 
-  /**
-   * How many bytes of text the event at `from` adds, where it is like one before.
-   * @returns Undefined where it must be read
-   */
-  match(bytes: Buffer, from: number): { readonly end: number; readonly output: number } | undefined {
-    for (const [index, template] of this.#templates.entries()) {
-      const found = template.match(bytes, from);
-      if (found === undefined) continue;
-      this.#tries = 0;
-      if (index > 0) this.#templates.unshift(...this.#templates.splice(index, 1));
-      return found;
-    }
-    return undefined;
+  /** All of them; others are other bytes. */
+  get encoded(): Uint8Array {
+    return this.#encoded;
+  }
+
+  get count(): number {
+    return this.#each.length;
+  }
+
+  /** An event was like one before. */
+  noteMatch(): void {
+    this.#tries = 0;
   }
 
   /**
@@ -91,69 +96,29 @@ export class PieceTemplates {
     holes.sort((a, b) => a.from - b.from);
     const literals = literalsOf(raw, holes);
     if (!isAlike(literals, holes, { event, value })) return;
-    this.#templates.unshift(new PieceTemplate(literals, holes, output - Buffer.byteLength(text)));
-    this.#templates.splice(MAX_TEMPLATES);
+    this.#each.unshift(encode(literals, holes, output - Buffer.byteLength(text)));
+    this.#each.splice(MAX_TEMPLATES);
+    this.#encoded = Buffer.concat(this.#each);
   }
 }
 
-class PieceTemplate {
-  readonly #first: Buffer;
-  readonly #rest: readonly (readonly [kind: HoleKind, after: Buffer])[];
-  /** Bytes of text that are the same in all. */
-  readonly #constant: number;
-  /** Of the text that was skipped last. Each is one byte. */
-  #escapes = 0;
-
-  constructor([first, ...rest]: readonly Buffer[], holes: readonly Hole[], constant: number) {
-    this.#first = first ?? Buffer.alloc(0);
-    this.#rest = rest.map((after, index) => [holes[index]?.kind ?? 'padding', after]);
-    this.#constant = constant;
-  }
-
-  match(bytes: Buffer, from: number): { readonly end: number; readonly output: number } | undefined {
-    const last = Math.min(bytes.length, from + MAX_PIECE_BYTES);
-    let at = from + this.#first.length;
-    if (at > last || this.#first.compare(bytes, from, at) !== 0) return undefined;
-    let output = this.#constant;
-    for (const [kind, after] of this.#rest) {
-      const end = kind === 'number' ? skipNumber(bytes, at, last) : this.#skipText(bytes, at, last);
-      if (end < 0) return undefined;
-      if (kind === 'text') output += end - at - this.#escapes;
-      at = end + after.length;
-      if (at > last || after.compare(bytes, end, at) !== 0) return undefined;
-    }
-    return { end: at, output };
-  }
-
-  /** The place of the quote that ends a text; negative where it is no text that is plain. */
-  #skipText(bytes: Buffer, from: number, last: number): number {
-    this.#escapes = 0;
-    let isAscii = true;
-    let at = from;
-    for (; at < last; at += 1) {
-      const byte = bytes[at] as number;
-      if (byte === QUOTE) break;
-      if (byte < 0x20) return -1;
-      if (byte >= 0x80) isAscii = false;
-      else if (byte === BACKSLASH) {
-        // Of other escapes, only their digits say how many bytes they are.
-        if (!SHORT_ESCAPES.has(bytes[at + 1] ?? 0)) return -1;
-        this.#escapes += 1;
-        at += 1;
-      }
-    }
-    if (at >= last) return -1;
-    return isAscii || isUtf8(bytes.subarray(from, at)) ? at : -1;
-  }
-}
-
-/** The place after a whole number as JSON has them. */
-function skipNumber(bytes: Buffer, from: number, last: number): number {
-  let at = from;
-  while (at < last && isDigit(bytes[at] as number)) at += 1;
-  const length = at - from;
-  const isPlain = length === 1 || (length > 1 && length <= 15 && bytes[from] !== ZERO);
-  return isPlain ? at : -1;
+/** @param constant - Bytes of text that are the same in all */
+function encode(literals: readonly Buffer[], holes: readonly Hole[], constant: number): Uint8Array {
+  const parts = literals.map((literal, index) => {
+    const kind = holes[index - 1]?.kind;
+    const blocks = Math.max(1, Math.ceil(literal.length / BLOCK));
+    const part = Buffer.alloc((2 + blocks) * BLOCK);
+    part.writeInt32LE(kind === undefined ? 0 : KINDS[kind], 0);
+    part.writeInt32LE(literal.length, 4);
+    part.fill(0xff, BLOCK, BLOCK + literal.length - (blocks - 1) * BLOCK);
+    part.set(literal, 2 * BLOCK);
+    return part;
+  });
+  const head = Buffer.alloc(BLOCK);
+  head.writeInt32LE(BLOCK + parts.reduce((sum, { length }) => sum + length, 0), 0);
+  head.writeInt32LE(constant, 4);
+  head.writeInt32LE(parts.length, 8);
+  return Buffer.concat([head, ...parts]);
 }
 
 /** Where a value stands in an event. It is only supposed to be that one. */
@@ -234,12 +199,4 @@ function tryParse(text: string): JsonValue | undefined {
   }
 }
 
-function isDigit(byte: number): boolean {
-  return byte >= ZERO && byte <= 0x39;
-}
-
-const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const ZERO = 0x30;
-/** `"`, `\`, `/`, `b`, `f`, `n`, `r`, `t`. */
-const SHORT_ESCAPES: ReadonlySet<number> = new Set([0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]);

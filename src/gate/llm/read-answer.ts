@@ -21,6 +21,7 @@ import {
   STORED_ANSWER,
 } from './openai-answers.js';
 import { memberOf } from './content.js';
+import { MAX_SCANNED_BYTES, type PieceScanner, pieceScanner } from './piece-scanner.js';
 import { PieceTemplates } from './piece-template.js';
 
 const FORMS: Readonly<Record<ModelApi, AnswerForm>> = {
@@ -48,8 +49,17 @@ const MAX_PARSED_BYTES = 256 * 1024;
 /** An answer in one piece of fewer bytes may have no text in it. */
 const MAX_EMPTY_BYTES = 1_024;
 
-/** How events mostly end. Where others do, several are read at once. */
-const EVENT_ENDS = ['\n\n', '\n\r\n'];
+/** The most bytes of the beginning of an event that wait for its end, to be looked at again with each chunk until then. */
+const MAX_BEGUN_BYTES = 1_024;
+
+/** The most bytes of an answer that are looked at at once. */
+const MAX_BLOCK_BYTES = MAX_SCANNED_BYTES - MAX_BEGUN_BYTES;
+const NOTHING = new Uint8Array();
+
+interface Pieces {
+  readonly scanner: PieceScanner;
+  readonly templates: PieceTemplates;
+}
 
 /** APIs whose answers may be other than JSON and events. */
 const ANY_CONTENT: ReadonlySet<ModelApi> = new Set(['openai-audio', 'openai-batches', 'openai-files']);
@@ -63,7 +73,9 @@ export class AnswerReader {
   readonly #notes: AnswerNotes;
   readonly #events: EventStreamReader | undefined;
   readonly #json: JsonPicker | undefined;
-  readonly #pieces: PieceTemplates | undefined;
+  readonly #pieces: Pieces | undefined;
+  /** The bytes of an event whose end did not come, and that is not read yet. */
+  #begun: Uint8Array = NOTHING;
   #isUnread = false;
   #arePicksRead = false;
 
@@ -80,7 +92,9 @@ export class AnswerReader {
     const { textOf } = this.#form;
     if (essence === 'text/event-stream') {
       this.#events = new EventStreamReader();
-      if (isFast && textOf !== undefined) this.#pieces = new PieceTemplates(textOf);
+      const scanner = isFast ? pieceScanner() : undefined;
+      if (scanner !== undefined && textOf !== undefined)
+        this.#pieces = { scanner, templates: new PieceTemplates(textOf) };
     }
     if (/^application\/(?:[^;]+\+)?json$/.test(essence)) this.#json = new JsonPicker(this.#form.picks);
   }
@@ -88,41 +102,51 @@ export class AnswerReader {
   push(chunk: Uint8Array): void {
     this.#json?.push(chunk);
     if (this.#json?.isWhole === true) this.#takePicks();
-    if (this.#events !== undefined && this.#pieces !== undefined)
-      this.#readPieces(this.#events, this.#pieces, chunk);
-    else for (const event of this.#events?.push(chunk) ?? []) this.#readEvent(event);
+    const events = this.#events;
+    if (events === undefined) return;
+    const pieces = this.#pieces;
+    if (pieces === undefined) this.#readEvents(events, chunk);
+    else
+      for (let at = 0; at < chunk.length; at += MAX_BLOCK_BYTES)
+        this.#readPieces(events, pieces, chunk.subarray(at, at + MAX_BLOCK_BYTES));
+  }
+
+  #readEvents(events: EventStreamReader, bytes: Uint8Array): void {
+    for (const event of events.push(bytes)) this.#readEvent(event);
   }
 
   /** Events that are like those before are not read. */
-  #readPieces(events: EventStreamReader, pieces: PieceTemplates, chunk: Uint8Array): void {
-    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
+  #readPieces(events: EventStreamReader, { templates, scanner }: Pieces, block: Uint8Array): void {
     const notes = this.#notes;
-    let at = 0;
-    const ends = EVENT_ENDS.map((text) => ({ text, at: -1 }));
-    while (at < bytes.length) {
+    const begun = this.#begun;
+    const length = begun.length + block.length;
+    if (begun.length > 0) scanner.bytes.set(begun);
+    scanner.bytes.set(block, begun.length);
+    this.#begun = NOTHING;
+    let ends: EventEnds | undefined;
+    for (let at = 0; at < length;) {
       const isBetween = events.isBetween;
-      const found = isBetween ? pieces.match(bytes, at) : undefined;
-      if (found !== undefined) {
+      if (isBetween) {
+        const found = scanner.scan(templates, at, length);
+        if (found.end > at) templates.noteMatch();
         notes.addOutputBytes(found.output);
         at = found.end;
-        continue;
+        if (at === length) return;
+      }
+      if (isBetween && length - at <= MAX_BEGUN_BYTES && !hasEmptyLine(scanner.bytes, at, length)) {
+        this.#begun = Buffer.from(scanner.bytes.subarray(at, length));
+        return;
       }
       // One at a time, to learn from it.
-      let end = bytes.length;
-      for (const each of ends) {
-        if (each.at < at) {
-          const place = bytes.indexOf(each.text, at);
-          each.at = place < 0 ? Infinity : place;
-        }
-        end = Math.min(end, each.at + each.text.length);
-      }
+      ends ??= new EventEnds(scanner.bytes.subarray(0, length));
+      const end = ends.after(at);
+      const raw = scanner.bytes.subarray(at, end);
       const before = notes.outputBytes;
-      const raw = bytes.subarray(at, end);
       const [event, ...others] = events.push(raw);
       if (event !== undefined) this.#readEvent(event);
       for (const other of others) this.#readEvent(other);
       const isAlone = event !== undefined && others.length === 0 && isBetween && events.isBetween;
-      if (isAlone) pieces.learn(raw, event, notes.outputBytes - before);
+      if (isAlone) templates.learn(raw, event, notes.outputBytes - before);
       at = end;
     }
   }
@@ -152,6 +176,7 @@ export class AnswerReader {
 
   /** @param isBroken - Whether the answer broke off, as far as the connection tells */
   end(isBroken = false): ModelAnswer {
+    if (this.#events !== undefined) this.#readEvents(this.#events, this.#begun);
     const last = this.#events?.end();
     if (last !== undefined) this.#readEvent(last);
     this.#readPicks();
@@ -349,3 +374,40 @@ function tryParse(text: string): unknown {
     return undefined;
   }
 }
+
+/** Where events mostly end. Where others do, several are read at once. */
+class EventEnds {
+  readonly #bytes: Buffer;
+  readonly #next = ['\n\n', '\n\r\n'].map((text) => ({ text, at: -1 }));
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** The place after the end of the event at `from`; the end of the bytes where it is not in them. */
+  after(from: number): number {
+    let end = this.#bytes.length;
+    for (const each of this.#next) {
+      if (each.at < from) {
+        const place = this.#bytes.indexOf(each.text, from);
+        each.at = place < 0 ? Infinity : place;
+      }
+      end = Math.min(end, each.at + each.text.length);
+    }
+    return end;
+  }
+}
+
+/** Whether an event may end within: lines end with CR, LF or CRLF. */
+function hasEmptyLine(bytes: Uint8Array, from: number, to: number): boolean {
+  let before = 0;
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at] as number;
+    if ((byte === LF && before === LF) || (byte === CR && (before === LF || before === CR))) return true;
+    before = byte;
+  }
+  return false;
+}
+
+const CR = 0x0d;
+const LF = 0x0a;

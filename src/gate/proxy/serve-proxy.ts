@@ -10,6 +10,7 @@ import { type HttpServer, listen, type ListenPlace, urlOf } from '../../base/pla
 import { removeStale } from '../service/serve-gate.js';
 import { endToEnd, findRequestFault, isLoopback, isOwnHost, requestHeaders } from './headers.js';
 import { type AnswerObserver, type ProxyFault, Watch } from './observer.js';
+import { passAnswer, TOO_SLOW } from './pass-answer.js';
 import { Upstream, type UpstreamAnswer, UpstreamError, type UpstreamOptions } from './upstream.js';
 
 export interface ProxyRequest {
@@ -109,8 +110,6 @@ export const MAX_PROXY_BODY_BYTES = 32 * 1024 * 1024;
 const MAX_READ_FACTOR = 4;
 /** What all bodies that are held at once may have, in bytes. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
-/** Of an error that is held back until it is recorded. */
-const MAX_HELD_ERROR_BYTES = 256 * 1024;
 const MAX_CONNECTIONS = 4_096;
 const DEFAULT_MAX_PENDING = 1_024;
 const MAX_HEADER_BYTES = 64 * 1024;
@@ -310,7 +309,8 @@ class Proxy {
       watch.head(status, message.headers);
       if (status < 400) begin();
       const expected = isFramed ? Number(length) : Infinity;
-      last = await this.#pass(response, answer, watch, { left: expected, begin, signal });
+      const readTimeoutMs = this.#readTimeoutMs;
+      last = await passAnswer(response, answer, watch, { expected, begin, signal, readTimeoutMs });
     } catch (error) {
       const hasLeft = signal.aborted || error === TOO_SLOW;
       fault = this.#named(hasLeft ? { code: 'CLIENT_LEFT', wasSent: true } : answer.faultOf(), stop);
@@ -333,39 +333,6 @@ class Proxy {
       this.#breakOff(response);
     } else response.destroy();
     await done;
-  }
-
-  /**
-   * Returns what completes the answer: the observer has it first. An error is held back as a whole, as a client may ask
-   * again when it sees the head of one.
-   */
-  async #pass(
-    response: ServerResponse,
-    answer: UpstreamAnswer,
-    watch: Watch,
-    how: { left: number; readonly begin: () => void; readonly signal: AbortSignal },
-  ): Promise<Uint8Array | undefined> {
-    const held: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of answer.message as AsyncIterable<Buffer>) {
-      answer.wait(false);
-      how.left -= chunk.length;
-      size += chunk.length;
-      if (how.left === 0 || !response.headersSent) held.push(chunk);
-      if (!response.headersSent && size > MAX_HELD_ERROR_BYTES) {
-        how.begin();
-        await this.#write(response, Buffer.concat(held.splice(0)), how.signal);
-      } else if (held.length === 0) await this.#write(response, chunk, how.signal);
-      await watch.chunk(chunk);
-      answer.wait(true);
-    }
-    if (!answer.message.complete) throw new Error('the answer broke off');
-    const [only] = held;
-    return held.length <= 1 ? only : Buffer.concat(held);
-  }
-
-  async #write(response: ServerResponse, bytes: Buffer, signal: AbortSignal): Promise<void> {
-    if (!response.write(bytes)) await drained(response, this.#readTimeoutMs, signal);
   }
 
   async #fail(
@@ -454,8 +421,6 @@ class Proxy {
 
 /** Faults after which the client has what came, and is still there. */
 const CUTS: ReadonlySet<ProxyFault['code']> = new Set(['UPSTREAM_BROKE', 'UPSTREAM_TIMEOUT', 'STOPPED']);
-
-const TOO_SLOW = new Error('the client reads too slowly');
 
 const BUSY: ProxyRefusal = { status: 503, code: 'BUSY', message: 'too many requests at once' };
 

@@ -137,6 +137,63 @@ describe('events like those before', () => {
     expectSame(CHAT_CALL, Buffer.concat(bytes.map((each) => Buffer.from((each ?? '') as string))));
   });
 
+  it('are told from bytes that only begin like UTF-8', () => {
+    const byte = fc.constantFrom(
+      ...[
+        0x20, 0x41, 0x5c, 0x6e, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1,
+      ],
+      ...[0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xff],
+    );
+    const [before = '', after = ''] = piece('|').split('|');
+    fc.assert(
+      fc.property(fc.array(fc.array(byte, { maxLength: 40 }), { maxLength: 8 }), (texts) => {
+        const events = texts.flatMap((each) => [
+          ...[Buffer.from(before), Uint8Array.from(each)],
+          ...[Buffer.from(after), Buffer.from(piece('Hi'))],
+        ]);
+        expectSame(CHAT_CALL, Buffer.concat([Buffer.from(many('Hi')), ...events]));
+      }),
+      { numRuns: times(300, 100_000) },
+    );
+  });
+
+  it('are the same wherever the stream is cut', () => {
+    const stream = many('Hi', 3) + piece('h\u00e9 \\n') + ': ping\n\n' + piece('Ho') + LAST;
+    for (const text of [stream, stream.replaceAll('\n', '\r\n'), stream.replaceAll('\n', '\r')]) {
+      const { length } = Buffer.from(text);
+      for (let at = 1; at < length; at += 1) expectSame(CHAT_CALL, text, [at, length]);
+    }
+  });
+
+  it('of several answers that come in turns are each its own', () => {
+    const streams: [ModelRequest, string][] = [
+      [CHAT_CALL, many('Hi') + many('h\u00e9') + LAST],
+      [RESPONSES_CALL, [1, 2, 3, 4, 5, 6, 7].map(delta).join('')],
+      [MESSAGES_CALL, text('text_delta', 'text', 'abc').repeat(30)],
+    ];
+    const readers = streams.map(([request]) => new AnswerReader(request, 200, 'text/event-stream'));
+    for (let at = 0; at < 5_000; at += 90)
+      for (const [index, [, stream]] of streams.entries())
+        readers[index]?.push(Buffer.from(stream).subarray(at, at + 90));
+    for (const [index, [request, stream]] of streams.entries())
+      expect(readers[index]?.end()).toEqual(read(request, Buffer.from(stream), [], false).answer);
+  });
+
+  it('are read without WebAssembly', async () => {
+    vi.stubGlobal('WebAssembly', undefined);
+    vi.resetModules();
+    const other = await import('../../../src/gate/llm/read-answer.js');
+    const reader = new other.AnswerReader(CHAT_CALL, 200, 'text/event-stream');
+    vi.unstubAllGlobals();
+    const bytes = Buffer.from(many('Hi') + LAST);
+    const parse = vi.spyOn(JSON, 'parse');
+    reader.push(bytes);
+    const { length } = parse.mock.calls;
+    parse.mockRestore();
+    expect(length).toBeGreaterThan(20);
+    expect(reader.end()).toEqual(read(CHAT_CALL, bytes, [], false).answer);
+  });
+
   it('cost the same, whatever they are', () => {
     const written = fc.oneof(
       fc.string({ unit: 'binary' }).map((each) => JSON.stringify(each).slice(1, -1)),

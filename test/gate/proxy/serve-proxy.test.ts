@@ -407,6 +407,20 @@ describe('what breaks', () => {
     expect(proxy.sights[0]?.ends).toEqual([{ code: 'UPSTREAM_BROKE', wasSent: true }]);
   });
 
+  it('the client has all small pieces that came at once before it broke', async () => {
+    const pieces = Array.from({ length: 500 }, (_, n) => `data: ${n}\n\n`);
+    const upstream = await serveUpstream((_, response) => {
+      for (const piece of pieces) response.write(piece);
+      response.socket?.destroySoon();
+    });
+    const proxy = await openProxy(upstream.url);
+    const { body, isWhole } = await ask(`${proxy.url}/`);
+    expect([body.toString(), isWhole]).toEqual([pieces.join(''), false]);
+    const [sight] = proxy.sights;
+    expect(await sight?.ended).toEqual({ code: 'UPSTREAM_BROKE', wasSent: true });
+    expect(Buffer.concat(sight?.chunks ?? []).toString()).toBe(pieces.join(''));
+  });
+
   it('504 for one that does not answer; one that stops within its answer is broken off', async () => {
     const upstream = await serveUpstream((request, response) => {
       if (request.url === '/half') response.write('half');
