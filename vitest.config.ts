@@ -20,11 +20,12 @@ const OF_THE_FAST_PATH = [
   'test/writer/writer-fast-path.test.ts',
 ];
 
-/** What is about bytes, files, notes and arithmetic: it takes no other path without it. */
+/** What is about bytes, files, notes, arithmetic and sizes: it takes no other path without it. */
 const NOT_OF_RECORDS = [
-  'test/bounds/{fraction,recent-intervals,timeline}.test.ts',
+  'test/bounds/{fraction,hostile,recent-intervals,timeline}.test.ts',
   'test/trust/**',
   'test/verify/{anchors,checkpoints,event-index,ids-away,resuming,same-report,sources}.test.ts',
+  'test/verify/{action,packed,start}-table.test.ts',
 ];
 
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
