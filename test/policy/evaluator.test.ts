@@ -252,7 +252,7 @@ function sorted(hygiene: object): object {
 }
 
 describe('the evaluator and the verifier', () => {
-  const REQUESTS = times(6_000, 100_000);
+  const REQUESTS = times(10_000, 100_000);
   const REQUESTS_PER_WORLD = 25;
   const WORLDS = REQUESTS / REQUESTS_PER_WORLD;
   /** What shows in executions only, or may. */
@@ -296,7 +296,7 @@ describe('the evaluator and the verifier', () => {
     }
     // The requests are of every kind.
     for (const code of ['ALLOW', 'GRANT_UNSOUND', ...Object.keys(CHECK_OF)]) {
-      expect([code, (answers.get(code) ?? 0) > times(0, 50)]).toEqual([code, true]);
+      expect([code, (answers.get(code) ?? 0) > times(1, 50)]).toEqual([code, true]);
     }
   });
 });
