@@ -20,25 +20,27 @@ const OF_THE_FAST_PATH = [
   'test/writer/writer-fast-path.test.ts',
 ];
 
-/** What is about bytes, files, notes and arithmetic: it takes no other path without it. */
+/** What is about bytes, files, notes, arithmetic and sizes: it takes no other path without it. */
 const NOT_OF_RECORDS = [
-  'test/bounds/{fraction,recent-intervals,timeline}.test.ts',
+  'test/bounds/{fraction,hostile,recent-intervals,timeline}.test.ts',
   'test/trust/**',
   'test/verify/{anchors,checkpoints,event-index,ids-away,resuming,same-report,sources}.test.ts',
+  'test/verify/{action,packed,start}-table.test.ts',
 ];
 
+const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const source = (path: string): string => file(`./src/${path}`);
+
 /** Tests that replace modules or globals, or that flags of V8 matter to, share their process with no others. */
-const ISOLATED = readdirSync(fileURLToPath(new URL('./test', import.meta.url)), { recursive: true })
-  .map((file) => `test/${String(file)}`)
+const ISOLATED = readdirSync(file('./test'), { recursive: true })
+  .map((name) => `test/${String(name)}`)
   .filter(
-    (file) =>
-      file.endsWith('.test.ts') &&
+    (name) =>
+      name.endsWith('.test.ts') &&
       /\bvi\.(?:mock|doMock|stub|useFake)|setFlagsFromString|bin\/load/.test(
-        readFileSync(new URL(file, import.meta.url), 'utf8'),
+        readFileSync(file(name), 'utf8'),
       ),
   );
-
-const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
 
 /** Tests call fsync many thousand times. On a file system in memory that takes no time, and means what it means elsewhere. */
 function temporaryFolder(): string {
@@ -54,7 +56,7 @@ export default defineConfig({
   // Tests run from the sources, and `imports` of package.json names what is built.
   resolve: {
     alias: {
-      '#platform': source('base/platform/node.ts'),
+      '#platform': file('./test/platform/remembering.ts'),
       '#fast/line': source(isWithoutFast ? 'format/record/slow-line.ts' : 'fast/line.ts'),
       '#fast/step': source(isWithoutFast ? 'rules/verify/slow-step.ts' : 'fast/step.ts'),
     },

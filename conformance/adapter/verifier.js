@@ -179,7 +179,10 @@ async function reportOf(input) {
   return JSON.parse(JSON.stringify(report));
 }
 
-/** What a prefix of the ledger reports, record by record. */
+/**
+ * What a prefix of the ledger reports, record by record: each goes on from the one before it, where the ledger has no parents, whose
+ * slices no saved verification keeps.
+ */
 async function steps(input) {
   const made = [];
   const lines = [];
@@ -199,9 +202,15 @@ async function steps(input) {
   const used = new Set();
   const { checkpoints, now, ...rest } = input;
   void [checkpoints, now];
+  let from;
   for (const [index, step] of made.entries()) {
     const bytes = Buffer.concat(lines.slice(0, index + 1).flatMap((line) => [line, Buffer.from('\n')]));
-    const report = await reportOf({ ...rest, ledger: { name: '-', bytes: base64(bytes) } });
+    const result = await runVerification(sourceOf({ name: '-', bytes: base64(bytes) }), {
+      ...optionsOf(rest),
+      from,
+    });
+    const report = buildReport(result);
+    from = rest.parents === undefined ? { state: result.state, findings: result.kept } : undefined;
     step.root = report.ledger.root;
     step.accounts = changedAccounts(report.grants, known);
     step.approvals = report.approvals

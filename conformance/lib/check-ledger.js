@@ -35,8 +35,17 @@ export function sha256(bytes) {
   return createHash('sha256').update(bytes).digest();
 }
 
+/** The few secrets of the cases sign most of their steps. */
+const keyids = new Map();
+
 /** The keyid of a secret that signs records. */
 export function keyidOf({ alg, seed }) {
+  const name = `${alg} ${seed}`;
+  if (!keyids.has(name)) keyids.set(name, computeKeyid(alg, seed));
+  return keyids.get(name);
+}
+
+function computeKeyid(alg, seed) {
   const key = Buffer.concat([SEEDS[alg], Buffer.from(seed, 'base64')]);
   const jwk = createPublicKey(createPrivateKey({ key, format: 'der', type: 'pkcs8' })).export({
     format: 'jwk',

@@ -22,6 +22,7 @@ import { makeSequence } from '../bounds/sequences.js';
 import { FILE_CASES, FIXTURES, optionsOf, type LedgerCase } from '../fixtures/cases.js';
 import { renderActivity } from '../../src/out/text/activity-document.js';
 import { validatorOf } from '../schema/ajv.js';
+import { times } from '../slow.js';
 
 /** The schema as anyone else would use it. */
 const isReport = validatorOf('activity-report');
@@ -85,7 +86,8 @@ describe('every fixture', () => {
   const reports: { readonly fixture: LedgerCase; readonly report: ActivityReport }[] = [];
 
   beforeAll(async () => {
-    for (const fixture of FILE_CASES) {
+    // A thousand records show nothing that a few do not.
+    for (const fixture of FILE_CASES.filter(({ ledger }) => ledger !== 'ledgers/pipeline-1000.jsonl')) {
       const { predecessor, parents, ...options } = optionsOf(fixture);
       if (predecessor !== undefined || parents !== undefined) continue;
       const report = await reportActivity(`${FIXTURES}${fixture.ledger}`, { ...options, by: 'grant' });
@@ -180,9 +182,9 @@ describe('any ledger', () => {
         if (by !== 'grant') return;
         for (const { said, summed } of compareAccounts(report)) expect(summed).toEqual(said);
       }),
-      { numRuns: 150 },
+      { numRuns: times(80, 1_000) },
     );
-    expect(Math.min(used, adjusted)).toBeGreaterThan(30);
+    expect(Math.min(used, adjusted)).toBeGreaterThan(15);
   });
 
   it('is the sum of its parts, cut at any time', async () => {

@@ -111,8 +111,8 @@ async function actFor(lifetime: number, path: string, told: Told, chance?: () =>
 }
 
 describe.each([
-  ['without an index', false, 64],
-  ['with an index', true, 16],
+  ['without an index', false, 32],
+  ['with an index', true, 12],
 ])('a program that acts, %s', (_name, hasIndex, count) => {
   test('is stopped at each operation, and the power fails or not', async () => {
     const { copy, grantId } = await granted(hasIndex);
@@ -158,8 +158,8 @@ test('a program that acts goes on after an operation that fails', async () => {
   const { copy, grantId } = await granted();
   let unrecorded = 0;
   await inLanes(KINDS, async (kind) => {
-    // What only looks fails at every eighth place; of what writes, every second is the position that is kept.
-    const step = times(['write', 'datasync'].includes(kind.operation) ? 3 : 8, 1);
+    // What only looks fails at every twelfth place; of what writes, every second is the position that is kept.
+    const step = times(['write', 'datasync'].includes(kind.operation) ? 3 : 12, 1);
     for (let nth = 1; ; nth += step) {
       const path = copy(`${KINDS.indexOf(kind)}-${nth}`);
       const fileSystem = new FaultyFileSystem({ ...kind, nth, raw: nth % 2 === 0 });

@@ -163,7 +163,7 @@ function fineAmount(n: number): Quantity {
 describe('links', () => {
   test('grants that delegate in a chain', () => {
     const { findings, state } = expectLinear(
-      { size: 3_000, full: 100_000, bytesPerEvent: 4_000 },
+      { size: 2_000, full: 100_000, bytesPerEvent: 4_000 },
       function* (size) {
         const root = makeGrant();
         yield canonicalText(root);
@@ -193,7 +193,7 @@ describe('links', () => {
 
   test('links that lead forwards resolve when they are met', () => {
     const { state, findings } = expectLinear(
-      { size: 3_000, full: 200_000, bytesPerEvent: 2_500 },
+      { size: 2_000, full: 200_000, bytesPerEvent: 2_500 },
       function* (size) {
         const early = numberedBy(makeExecution(LINK), LINK.b64);
         const late = numberedBy(makeGrant());
@@ -206,7 +206,7 @@ describe('links', () => {
   });
 
   test('links that would lead in a circle, in events with ids that are not theirs', () => {
-    const { state } = expectLinear({ size: 3_000, full: 100_000, bytesPerEvent: 3_000 }, function* (size) {
+    const { state } = expectLinear({ size: 2_000, full: 100_000, bytesPerEvent: 3_000 }, function* (size) {
       const claim = (id: string, parent: string): string =>
         canonicalText({ ...makeGrant({}, LINK), event_id: ID })
           .replace(ID.b64, id)
@@ -223,7 +223,7 @@ describe('links', () => {
   });
 
   test('executions that name nothing, all of them the same', () => {
-    const { findings } = expectLinear({ size: 3_000, full: 200_000, bytesPerEvent: 250 }, (size) =>
+    const { findings } = expectLinear({ size: 2_000, full: 200_000, bytesPerEvent: 250 }, (size) =>
       repeat(makeExecution(digestOf('nowhere')), size),
     );
     expect(findings).toBe(1);
@@ -231,7 +231,7 @@ describe('links', () => {
 
   test('executions that name nothing, each something else', () => {
     const { findings, state } = expectLinear(
-      { size: 3_000, full: 200_000, bytesPerEvent: 1_500 },
+      { size: 2_000, full: 200_000, bytesPerEvent: 1_500 },
       function* (size) {
         const template = numberedBy(makeExecution(LINK), LINK.b64);
         for (let n = 0; n < size; n += 1) yield template.line(n, `${String(n).padStart(42, '0')}A`).text;
@@ -241,7 +241,7 @@ describe('links', () => {
   });
 
   test('actions that name one missing grant', () => {
-    const { findings, state } = expectLinear({ size: 3_000, full: 100_000, bytesPerEvent: 2_500 }, (size) =>
+    const { findings, state } = expectLinear({ size: 2_000, full: 100_000, bytesPerEvent: 2_500 }, (size) =>
       repeat(makeAction(makeGrant()), size),
     );
     expect(findings).toBe(1);
@@ -254,7 +254,7 @@ describe('executions', () => {
     const grant = makeGrant({ caps: { usd: 10n ** 12n } });
     const action = makeAction(grant, { usd: 1n });
     const { findings, state } = expectLinear(
-      { size: 3_000, full: 1_000_000, bytesPerEvent: 250 },
+      { size: 2_000, full: 1_000_000, bytesPerEvent: 250 },
       function* (size) {
         yield canonicalText(grant);
         yield canonicalText(action);
@@ -271,8 +271,8 @@ describe('executions', () => {
       yield canonicalText(grant);
       yield* repeat(makeExecution(grant, { usd: 1n }), size);
     };
-    const { findings } = expectLinear({ size: 3_000, full: 1_000_000, bytesPerEvent: 250 }, lines);
-    expect(findings).toBe(IS_SLOW ? 1_000_000 : 3_000);
+    const { findings } = expectLinear({ size: 2_000, full: 1_000_000, bytesPerEvent: 250 }, lines);
+    expect(findings).toBe(IS_SLOW ? 1_000_000 : 2_000);
     const bytes = Buffer.from([...lines(3_000)].map((line) => `${line}\n`).join(''));
     const result = await runVerification(bytesSource(bytes, 'bare.jsonl'), { maxFindings: 100 });
     expect([result.findings.length, result.total]).toEqual([100, 3_000]);
@@ -477,7 +477,7 @@ describe('approvals', () => {
     ['all of one call', 'approve', true],
     ['rejects, each of another call', 'reject', false],
   ])('that nobody uses: %s', (_, decision, isOne) => {
-    const { findings } = expectLinear({ size: 20_000, full: 200_000, bytesPerEvent: 400 }, function* (size) {
+    const { findings } = expectLinear({ size: 8_000, full: 200_000, bytesPerEvent: 400 }, function* (size) {
       yield canonicalText(grant);
       const make = answers(decision, isOne);
       for (let n = 0; n < size; n += 1) yield make(n).text;
@@ -487,7 +487,7 @@ describe('approvals', () => {
 
   test('that calls wait for', () => {
     const { findings, state } = expectLinear(
-      { size: 20_000, full: 200_000, bytesPerEvent: 600 },
+      { size: 8_000, full: 200_000, bytesPerEvent: 600 },
       function* (size) {
         yield canonicalText(grant);
         const asked = makeAction(
@@ -507,7 +507,7 @@ describe('approvals', () => {
   });
 
   test('that are used up, with their actions executed', () => {
-    const { findings } = expectLinear({ size: 20_000, full: 200_000, bytesPerEvent: 250 }, function* (size) {
+    const { findings } = expectLinear({ size: 8_000, full: 200_000, bytesPerEvent: 250 }, function* (size) {
       yield canonicalText(grant);
       const make = answers('approve', true);
       const named = { approval_event_ids: [digestOf('approval')] };

@@ -1,6 +1,6 @@
 /**
  * Rule 17 over random pairs of ledgers, a parent that sets slices aside and a child that spends them, against a second implementation that
- * works from lists of events: whatever it needs of either ledger by itself the naive checker says. SLOW=1 runs forty times as many.
+ * works from lists of events: whatever it needs of either ledger by itself the naive checker says. SLOW=1 runs a hundred times as many.
  */
 
 import fc from 'fast-check';
@@ -13,6 +13,7 @@ import type { AuthorizationEvent, ExecutionEvent } from '../../src/format/schema
 import { useFastPath } from '../../src/fast/scan/scanned-line.js';
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
 import { event, genesis, makeSigner } from '../docs/ledger-kit.js';
+import { times } from '../slow.js';
 import { LedgerMaker } from '../verify/seal-kit.js';
 import { ledgerOf } from '../verify/support.js';
 import { isMore, judgeNaively, subtract, valueOf, type Fraction } from './naive-checker.js';
@@ -26,8 +27,8 @@ import {
   NOON,
 } from './support.js';
 
-const { SLOW, SEED, SEED_PATH } = process.env;
-const PAIRS = SLOW === '1' ? 20_000 : 500;
+const { SEED, SEED_PATH } = process.env;
+const PAIRS = times(200, 20_000);
 
 const SLICE = 'northroot.slice';
 const signer = makeSigner();
@@ -454,7 +455,7 @@ function judgePair({ parent, child }: Pair): { readonly found: string[]; readonl
 }
 
 test('the verifier holds every pair of ledgers against each other as the second implementation does', async () => {
-  const met = new Map<string, number>();
+  const met = new Set<string>();
   let ended = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(0xffff), { minLength: 150, maxLength: 250 }), async (numbers) => {
@@ -471,8 +472,7 @@ test('the verifier holds every pair of ledgers against each other as the second 
         .sort();
       expect(found).toEqual(expected.found);
       expect(report.not_checked.some(({ code }) => code === 'SLICES')).toBe(expected.isUnchecked);
-      for (const each of new Set(found.map((text) => text.split(' ')[1])))
-        met.set(each, (met.get(each) ?? 0) + 1);
+      for (const each of new Set(found.map((text) => text.split(' ')[1]))) met.add(each);
       const { ok, denied, violation, invalid } = report.counts.by_verdict;
       expect(ok + denied + violation + invalid).toBe(pair.child.lines.length);
       if (!found.some((text) => text.includes('SLICE_'))) ended += 1;
@@ -485,8 +485,8 @@ test('the verifier holds every pair of ledgers against each other as the second 
       ...(SEED_PATH !== undefined && { path: SEED_PATH }),
     },
   );
-  if (SEED_PATH !== undefined) return;
+  if (SEED_PATH !== undefined || PAIRS < 200) return;
   const codes = ['SLICE_NOT_FOUND', 'SLICE_MISMATCH', 'SLICE_EXCEEDED', 'SLICE_REUSED', 'GRANT_REVOKED'];
-  expect(codes.filter((code) => (met.get(code) ?? 0) < 10)).toEqual([]);
-  expect(ended).toBeGreaterThan(10);
+  expect(codes.filter((code) => !met.has(code))).toEqual([]);
+  expect(ended).toBeGreaterThan(0);
 });

@@ -28,6 +28,7 @@ import {
   isToolPattern,
   matchesToolPattern,
 } from '../../src/base/value/tool.js';
+import { times } from '../slow.js';
 
 const key = fc.oneof(fc.bigInt(-3n, 12n), fc.bigInt(-(10n ** 20n), 10n ** 20n));
 const weight = fc
@@ -293,7 +294,7 @@ describe('tool set', () => {
           list.some((pattern) => matchesToolPattern(pattern, tool)),
         );
       }),
-      { numRuns: 3_000 },
+      { numRuns: times(1_000, 30_000) },
     );
   });
 
@@ -305,7 +306,7 @@ describe('tool set', () => {
         const covered = isEmpty || list.some((pattern) => coversToolPattern(pattern, child));
         expect(coversPattern(makeToolSet(list), child)).toBe(covered);
       }),
-      { numRuns: 3_000 },
+      { numRuns: times(1_000, 30_000) },
     );
   });
 
@@ -323,7 +324,7 @@ describe('tool set', () => {
         expect(coversToolPattern(parent, child)).toBe(isWithin);
         expect(coversPattern(makeToolSet([parent]), child)).toBe(isWithin);
       }),
-      { numRuns: 2_000 },
+      { numRuns: times(800, 20_000) },
     );
   });
 

@@ -32,8 +32,10 @@ test('signatures, and every other spelling and every other character is refused'
       for (let byte = 0; byte < 256; byte += 1) {
         text[at] = byte;
         const expected = tryDecodeBase64url(text.subarray(1).toString('latin1'));
-        expect(decodeSignatureAt(text, 1, target), `${at} ${byte}`).toBe(expected !== undefined);
-        if (expected !== undefined) expect(target).toEqual(new Uint8Array(expected));
+        const isDecoded = decodeSignatureAt(text, 1, target);
+        // Asserting takes longer than decoding.
+        if (isDecoded !== (expected !== undefined) || (expected && Buffer.compare(target, expected) !== 0))
+          expect.fail(`${at} ${byte} of ${text.toString('latin1')}`);
       }
       text[at] = before;
     }

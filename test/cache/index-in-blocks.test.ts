@@ -16,7 +16,7 @@ import { ledgerOf } from '../verify/support.js';
 import { linesOf, openIndex, SEGMENT } from './support.js';
 
 const SEED = Number(process.env['SEED'] ?? 20_261_130);
-const COUNT = Number(process.env['COUNT'] ?? times(150, 10_000));
+const COUNT = Number(process.env['COUNT'] ?? times(60, 10_000));
 
 async function entriesOf(
   bytes: Uint8Array,
@@ -94,7 +94,7 @@ test('of ledgers with anything changed', { timeout: times(120_000, 3_600_000) },
 test('of ledgers that use up what their grants allow', async () => {
   const random = makeRandom(SEED);
   const taken = vi.spyOn(FastStep.prototype, 'tryApply');
-  for (let n = 0; n < times(20, 400); n += 1) {
+  for (let n = 0; n < times(10, 400); n += 1) {
     const bytes = ledgerNearBounds(random, undefined, 120);
     const savedAfter = 1 + Math.floor(random() * 60);
     const expected = await entriesOf(bytes, undefined, savedAfter, undefined);

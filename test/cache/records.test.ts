@@ -124,7 +124,7 @@ describe('an index tells of a record what the ledger does', () => {
           expect(await state.events.match(name)).toEqual(expected);
         }
       }),
-      { numRuns: times(60, 4_000) },
+      { numRuns: times(25, 4_000) },
     );
     expect(answered).toBeGreaterThan(500);
   });

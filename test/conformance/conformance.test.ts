@@ -9,6 +9,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -16,12 +17,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ADAPTER, PYTHON } from '../second/kit.js';
 
 const SOURCE = fileURLToPath(new URL('../../conformance/', import.meta.url));
 const PRODUCT = `${SOURCE}adapter/northroot.js`;
 
+/** What test/second/README.md says that the second verifier leaves out. */
+const LEFT_OUT = ['bundle', 'proof', 'receipt'];
+
 let folder: string;
 let unpacked: string;
+/** With the cases of trees alone, which are read in a moment: for what is about the runner, and not about cases. */
+let small: string;
 
 interface Ran {
   readonly status: number | null;
@@ -40,14 +47,15 @@ function runIn(root: string, args: readonly string[]): Ran {
 
 const run = (...args: string[]): Ran => runIn(unpacked, args);
 
-/** What comes of a program, given as its text, that answers the frames of `--filter`. */
+/** What comes of a program, given as its text, that answers the frames of `--filter`, or of trees. */
 function runProgram(text: string, ...options: string[]): Ran {
   const path = join(
     folder,
     `implementation-${createHash('sha256').update(text).digest('hex').slice(0, 12)}.mjs`,
   );
   writeFileSync(path, text);
-  return run('run', ...options, '--', process.execPath, path);
+  const root = options.includes('tree') ? small : unpacked;
+  return runIn(root, ['run', ...options, '--', process.execPath, path]);
 }
 
 /** An implementation that says hello and then does as `answer`, the body of a function of a request, says. */
@@ -79,7 +87,26 @@ beforeAll(() => {
   const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
   spawnSync('tar', ['xf', filename], { cwd: folder });
   unpacked = join(folder, 'package');
+  small = join(folder, 'small');
+  makeSmall();
 });
+
+/** A package like the other, of few cases and no files. */
+function makeSmall(): void {
+  for (const path of ['bin', 'lib', 'package.json', 'content/cases', 'manifest.json'])
+    cpSync(join(unpacked, path), join(small, path), { recursive: true });
+  const hex = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
+  const paths = readdirSync(join(small, 'content/cases')).map((name) => `content/cases/${name}`);
+  const sums = paths.map((path) => {
+    const whole = JSON.parse(readFileSync(join(small, path), 'utf8')) as { cases: { op?: string }[] };
+    const text = JSON.stringify({ ...whole, cases: whole.cases.filter(({ op }) => op === 'tree') });
+    writeFileSync(join(small, path), text);
+    return `${hex(text)}  ${path}\n`;
+  });
+  writeFileSync(join(small, 'SHA256SUMS'), sums.join(''));
+  const manifest = JSON.parse(readFileSync(join(small, 'manifest.json'), 'utf8')) as object;
+  writeFileSync(join(small, 'manifest.json'), JSON.stringify({ ...manifest, digest: hex(sums.join('')) }));
+}
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -178,6 +205,17 @@ describe('northroot', () => {
       expect(readFileSync(markdown, 'utf8')).toMatch(new RegExp(`^\\| ${name} \\| conforms \\|`, 'm'));
       expect(readFileSync(junit, 'utf8')).toMatch(new RegExp(`<testsuite name="${name}" .* failures="0"`));
     }
+  });
+});
+
+describe.skipIf(PYTHON === undefined)('the second verifier', () => {
+  test('passes all cases but of the operations that it leaves out', { timeout: 600_000 }, () => {
+    const asked = ['run', '--timeout', '300', '--', PYTHON ?? '', '-B', ADAPTER];
+    const { stdout, stderr } = run(...asked);
+    expect(stdout.match(/^failed .*\n.*$/gm) ?? [], stderr).toEqual([]);
+    const unsupported = [...stdout.matchAll(/^unsupported +\d+ cases: (\w+):/gm)].map(([, name]) => name);
+    expect(unsupported.sort()).toEqual(LEFT_OUT);
+    expect(stdout).toMatch(/^verifier .*incomplete.* 0 failed, \d+ unsupported, 0 not run/m);
   });
 });
 

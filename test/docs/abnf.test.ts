@@ -15,6 +15,7 @@ import { parseAbnf, patternOf } from './abnf.js';
 import { makeSigner } from './ledger-kit.js';
 import { readText, root } from './markdown.js';
 import { peerModule } from './peer.js';
+import { times } from '../slow.js';
 
 const text = readText('docs/spec/northroot.abnf');
 const grammar = parseAbnf(text);
@@ -138,7 +139,7 @@ describe('docs/spec/northroot.abnf', () => {
       fc.property(fc.oneof(odd, near, fc.stringMatching(theirs)), (candidate) => {
         expect([candidate, mine.test(candidate)]).toEqual([candidate, theirs.test(candidate)]);
       }),
-      { numRuns: rule === 'public-key' ? 50 : 500 },
+      { numRuns: rule === 'public-key' ? times(20, 500) : times(150, 5_000) },
     );
   });
 
@@ -181,7 +182,7 @@ describe('docs/spec/northroot.abnf', () => {
           expect([changed, checkpoint.test(changed)]).toEqual([changed, isCheckpoint(changed)]);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: times(400, 10_000) },
     );
   });
 

@@ -7,11 +7,15 @@ import { describe, expect, it } from 'vitest';
 import { Alive } from './alive.js';
 import { type Exploration, explore, replay, walk } from './explore.js';
 import { FULL, LARGE, WHOLE, worldOf } from './worlds.js';
+import { times } from '../slow.js';
 
 const TRACE = process.env['EXPLORE_TRACE'];
-const STATES = Number(process.env['EXPLORE_STATES'] ?? 2_000);
+const STATES = Number(process.env['EXPLORE_STATES'] ?? times(1_000, 20_000));
 
-const SEEDS = Array.from({ length: Number(process.env['EXPLORE_SEEDS'] ?? 12) }, (_, index) => index + 1);
+const SEEDS = Array.from(
+  { length: Number(process.env['EXPLORE_SEEDS'] ?? times(6, 100)) },
+  (_, index) => index + 1,
+);
 const WALK_LENGTH = 60;
 
 function say(text: string): void {

@@ -7,6 +7,7 @@ import { verifyLedger } from '../../src/api/index.js';
 import { accountFor } from '../../src/hosts/shared/account.js';
 import type { Host, HostFile, HostReading } from '../../src/hosts/shared/host.js';
 import { type ImportPlan, planImport } from '../../src/hosts/shared/import.js';
+import { times } from '../slow.js';
 
 /** A sample's file. */
 export function sample(host: string, name: string): HostFile {
@@ -88,6 +89,6 @@ export function holdsForBrokenFiles(host: Host, files: readonly HostFile[]): voi
       expect(plan.findings.filter(({ rule }) => rule !== 'INPUT' && !known.has(rule))).toEqual([]);
       expect(planImport(host, broken).events).toEqual(plan.events);
     }),
-    { numRuns: 150 },
+    { numRuns: times(50, 1_500) },
   );
 }

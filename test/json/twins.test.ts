@@ -11,8 +11,9 @@ import { MemberMarks, scanCanonical } from '../../src/base/json/scan.js';
 import type { JsonValue } from '../../src/base/json/value.js';
 import { canonicalValue } from './arbitrary.js';
 import { isNaivelyCanonical, naiveText } from './oracle.js';
+import { times } from '../slow.js';
 
-const RUNS = process.env['SLOW'] === '1' ? 100_000 : 2_000;
+const RUNS = times(800, 100_000);
 const MUTATIONS_PER_RUN = 10;
 
 /** What is put into texts: whole tokens, near misses, and bytes that break UTF-8. */

@@ -88,7 +88,7 @@ describe('the line of a scannable record that was made here', () => {
         const examined = examineLine(line.subarray(0, -1), 'records');
         expect(placed && factsOf(placed.examined)).toEqual(factsOf(examined));
       }),
-      { numRuns: times(500, 100_000), seed: 12 },
+      { numRuns: times(200, 100_000), seed: 12 },
     );
     expect(usual).toBeGreaterThan(100);
   });
@@ -135,7 +135,7 @@ describe('a draft whose digests are texts', () => {
         const given = { ...(type && { event_type: type }), context_digest: first, a: second };
         expect(writeDraft(given, defaults).identity).toEqual(identityWithDigests(given));
       }),
-      { numRuns: times(300, 30_000), seed: 12 },
+      { numRuns: times(120, 30_000), seed: 12 },
     );
   });
 });
@@ -164,7 +164,7 @@ describe('a record that was made here', () => {
         expect({ ...made }).toEqual({ ...examined });
         expect(made.json()).toEqual(examined.json());
       }),
-      { numRuns: times(500, 100_000), seed: 12 },
+      { numRuns: times(200, 100_000), seed: 12 },
     );
   });
 
@@ -178,7 +178,7 @@ describe('a record that was made here', () => {
         expect(completeWhole(event).bytes).toEqual(bytes);
         expect(completeWhole(JSON.parse(Buffer.from(bytes).toString()) as object).event).toEqual(event);
       }),
-      { numRuns: times(500, 100_000), seed: 12 },
+      { numRuns: times(200, 100_000), seed: 12 },
     );
   });
 

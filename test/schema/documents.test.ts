@@ -34,6 +34,7 @@ import { isPrincipalId, isPrincipalPattern } from '../../src/base/value/principa
 import { isRateUnit } from '../../src/base/value/rate.js';
 import { isTimestamp } from '../../src/base/value/timestamp.js';
 import { isToolName, isToolPattern } from '../../src/base/value/tool.js';
+import { times } from '../slow.js';
 import { places, withPlace } from './mutate.js';
 import * as samples from './samples.js';
 
@@ -168,7 +169,7 @@ describe('the schema documents', () => {
       fc.property(text, (candidate) => {
         expect(validate(name === 'digest' ? { alg: 'x', b64: candidate } : candidate)).toBe(isOne(candidate));
       }),
-      { numRuns: 1000 },
+      { numRuns: times(300, 10_000) },
     );
   });
 
@@ -183,7 +184,7 @@ describe('the schema documents', () => {
         const candidate = `${year}-${month}-${day}T${hour}:${minute}:${second}${f}Z`;
         expect([candidate, validate(candidate)]).toEqual([candidate, isTimestamp(candidate)]);
       }),
-      { numRuns: 2000 },
+      { numRuns: times(800, 20_000) },
     );
     for (let year = 0; year <= 9999; year++) {
       const candidate = `${String(year).padStart(4, '0')}-02-29T00:00:00Z`;
@@ -422,7 +423,7 @@ describe('the validators', () => {
         const isTyped = !('event_type' in document) || isOfType(value, document);
         if (isTyped) expect([faults, plain(value)]).toEqual([faults, expected]);
       }),
-      { numRuns: 400 },
+      { numRuns: times(120, 10_000) },
     );
   });
 
@@ -455,7 +456,7 @@ describe('the validators', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: times(100, 3_000) },
     );
   });
 });
@@ -516,7 +517,7 @@ describe('a plain validator with the schemas alone', () => {
           expectSameVerdict(swaps.reduce((text, [from = '', to = '']) => text.replace(from, to), line));
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: times(500, 15_000) },
     );
   });
 

@@ -17,6 +17,7 @@ import { nodeBackend } from '../../src/format/signature/node-backend.js';
 import { createSigner } from '../../src/format/signature/signer.js';
 import { ed25519Key, p256Key } from '../key/key-samples.js';
 import { tablesBackend } from './tables-backend.js';
+import { times } from '../slow.js';
 
 const { p: P, n: L } = Point.CURVE();
 const BACKENDS = [nodeBackend, nobleBackend, tablesBackend];
@@ -266,10 +267,10 @@ test('every composition of a key, an R and an S has the verdict of the definitio
       expect(verdict(a, signature, message)).toBe(expected);
       if (expected) accepted++;
     }),
-    { numRuns: 250 },
+    { numRuns: times(120, 2_500) },
   );
   // Some one in eight is accepted.
-  expect(accepted).toBeGreaterThan(3);
+  expect(accepted).toBeGreaterThan(1);
 });
 
 describe.each(['ed25519', 'p256'] as const)('%s', (alg) => {

@@ -1,4 +1,4 @@
-/** Trust policies: what is refused, where and why; every substring and every changed byte of one. */
+/** Trust policies: what is refused, where and why; substrings and every changed byte of one. */
 
 import { describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/base/error.js';
@@ -8,6 +8,7 @@ import { draftTrustPolicy, fingerprintsOf } from '../../src/rules/trust/draft-po
 import { parseTrustPolicy } from '../../src/rules/trust/trust-policy.js';
 import { buildGenesis } from '../../src/format/event/build.js';
 import { ed25519Key, p256Key } from '../key/key-samples.js';
+import { isSampledPart } from '../slow.js';
 
 const { publicKey } = ed25519Key(Buffer.alloc(32, 9));
 const other = p256Key(Buffer.alloc(32, 9)).publicKey;
@@ -117,7 +118,7 @@ describe('bad bytes', () => {
   test('no substring is a policy', () => {
     for (let start = 0; start < text.length; start += 1) {
       for (let end = start + 1; end <= text.length; end += 1) {
-        if (end - start === text.length) continue;
+        if (end - start === text.length || !isSampledPart(start, end, text.length)) continue;
         expect(() => parseTrustPolicy(text.subarray(start, end))).toThrow(NorthrootError);
       }
     }

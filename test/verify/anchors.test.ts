@@ -48,7 +48,7 @@ const placesOf = (bytes: Buffer): number =>
 describe('truncation', () => {
   test('of any fixture at any record is found with an anchor, and without one it is said that it is not', async () => {
     let cuts = 0;
-    for (const name of LEDGERS) {
+    for (const name of sample(LEDGERS, times(240, LEDGERS.length))) {
       const bytes = fixtureBytes(name);
       const whole = await verify(bytes);
       const { records } = whole.ledger;
@@ -60,7 +60,7 @@ describe('truncation', () => {
       const ends = [...bytes.keys()].filter((at) => bytes[at] === 0x0a).map((at) => at + 1);
       const chosen = ends.filter((_, index) => ends.length < 50 || index % 97 === 0 || index > 997);
       // Most of the time goes into the few large ones.
-      for (const end of [0, ...sample(chosen, bytes.length < 20_000 ? 5 : 2)]) {
+      for (const end of [0, ...sample(chosen, bytes.length < 20_000 ? 4 : 2)]) {
         const cut = bytes.subarray(0, end);
         const left = placesOf(cut);
         const without = await verify(cut);
@@ -78,7 +78,7 @@ describe('truncation', () => {
         cuts += 1;
       }
     }
-    expect(cuts).toBeGreaterThan(times(400, 1_000));
+    expect(cuts).toBeGreaterThan(times(200, 1_000));
   });
 
   test('is found when the rest is another ledger of the same length', async () => {
@@ -114,13 +114,15 @@ describe('a byte changed before the anchor', () => {
   test('any of a small ledger', async () => {
     const bytes = fixtureBytes('ledgers/unsigned.jsonl');
     const anchor = anchorOfReport(await verify(bytes));
-    for (const at of samplePositions(bytes.length, 300)) await expectFound(bytes, at, 1 << (at % 8), anchor);
+    for (const at of samplePositions(bytes.length, times(100, 300)))
+      await expectFound(bytes, at, 1 << (at % 8), anchor);
   });
 
   test('in any line of a larger one', async () => {
     const bytes = fixtureBytes('ledgers/agent-run.jsonl');
     const anchor = anchorOfReport(await verify(bytes));
-    for (const at of samplePositions(bytes.length, 100)) await expectFound(bytes, at, 1 << (at % 8), anchor);
+    for (const at of samplePositions(bytes.length, times(50, 100)))
+      await expectFound(bytes, at, 1 << (at % 8), anchor);
   });
 
   test('after it is not the anchor’s to find', async () => {

@@ -12,7 +12,7 @@ import { AUTHORIZATION, EXECUTION, ROW_WIDTH, START, TYPE } from '../../src/fast
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { meters } from '../../src/base/value/meter.js';
 import { makeRandom } from '../ledger/scan-kit.js';
-import { times } from '../slow.js';
+import { sample, times } from '../slow.js';
 import { action, authorization, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { DIGEST, brief, genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { makeLedger } from './differential-kit.js';
@@ -43,8 +43,12 @@ async function stateOf(bytes: Uint8Array, isFast: boolean, options: VerifyOption
   return last.state;
 }
 
-const CHOSEN = FILE_CASES.filter(
-  ({ ledger, parents }) => parents === undefined && fixtureBytes(ledger).length < 3_000_000,
+/** Their reports are compared in `fast-path.test.ts`, of all. */
+const CHOSEN = sample(
+  FILE_CASES.filter(
+    ({ ledger, parents }) => parents === undefined && fixtureBytes(ledger).length < 3_000_000,
+  ),
+  240,
 );
 
 test.each(CHOSEN)('$ledger $trust $witness_policy $checkpoints', async (fixture) => {
@@ -55,7 +59,7 @@ test.each(CHOSEN)('$ledger $trust $witness_policy $checkpoints', async (fixture)
 
 test('ledgers made and changed at random', { timeout: times(60_000, 1_800_000) }, async () => {
   const random = makeRandom(Number(process.env['SEED'] ?? 20_261_124));
-  for (let n = 0; n < Number(process.env['COUNT'] ?? times(40, 20_000)); n += 1) {
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 20_000)); n += 1) {
     const origin = makeOrigin(random);
     const bytes = mutateLedger(origin, [origin], random);
     const expected = await stateOf(bytes, false, origin.options());
@@ -70,7 +74,7 @@ test(
     const random = makeRandom(Number(process.env['SEED'] ?? 20_261_123));
     const take = vi.spyOn(FastStep.prototype, 'tryApply');
     let [taken, asked] = [0, 0];
-    for (let n = 0; n < Number(process.env['COUNT'] ?? times(40, 10_000)); n += 1) {
+    for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 10_000)); n += 1) {
       const bytes = ledgerNearBounds(random, n % 2 === 0 ? SIGNER : undefined, 40);
       const expected = await stateOf(bytes, false);
       take.mockClear();
@@ -93,7 +97,7 @@ test('guarded calls: authorizations with an expiry and a request key, starts, ex
     if (isTaken) types.push(line.facts.rows[(line.facts.rowAt[line.index] ?? 0) * ROW_WIDTH + TYPE]);
     return isTaken;
   });
-  for (let n = 0; n < Number(process.env['COUNT'] ?? times(40, 10_000)); n += 1) {
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 10_000)); n += 1) {
     const { bytes } = makeLedger(random, 20 + Math.floor(random() * 70));
     const expected = await stateOf(bytes, false);
     expect(await stateOf(bytes, true), bytes.toString('base64')).toEqual(expected);

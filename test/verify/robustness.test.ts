@@ -17,7 +17,7 @@ import { checkReport } from '../../src/format/schema/check.js';
 import { sha256Base64url } from '../../src/base/bytes/sha256.js';
 import { identifyEvent } from '../../src/format/event/identity.js';
 import { CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
-import { times } from '../slow.js';
+import { sample, times } from '../slow.js';
 import { inChunks, ledgerOf, linesOf, rememberingBackend } from './support.js';
 
 const backend = rememberingBackend();
@@ -71,7 +71,7 @@ async function verifyTwice(bytes: Uint8Array): Promise<Report> {
 
 describe('fixtures', () => {
   test('have reports of the right form', async () => {
-    for (const fixture of CASES) {
+    for (const fixture of sample(CASES, times(1_000, 1_000))) {
       const path = `${FIXTURES}${fixture.ledger}`;
       const report = await verifyLedger(path, { backend, ...optionsOf(fixture) });
       const wire = JSON.parse(JSON.stringify(report)) as Report;
@@ -87,7 +87,7 @@ describe('random input', () => {
         const report = await verifyTwice(bytes);
         expect(report.verdict).toBe(bytes.length === 0 ? 'undecided' : 'invalid');
       }),
-      { numRuns: times(100, 200) },
+      { numRuns: times(60, 200) },
     );
   });
 
@@ -97,7 +97,7 @@ describe('random input', () => {
         const lines = values.map((value) => Buffer.from(JSON.stringify(value)));
         expect((await verifyTwice(ledgerOf(lines))).verdict).toBe('invalid');
       }),
-      { numRuns: times(100, 200) },
+      { numRuns: times(60, 200) },
     );
   });
 
@@ -115,7 +115,7 @@ describe('random input', () => {
       fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 12 }), async (lines) => {
         await verifyTwice(ledgerOf(lines));
       }),
-      { numRuns: times(75, 150) },
+      { numRuns: times(40, 150) },
     );
   });
 });
@@ -219,7 +219,7 @@ describe('mutated records', () => {
           await verifyTwice(isMended ? mend(all) : ledgerOf(all.map(text)));
         },
       ),
-      { numRuns: times(100, 200) },
+      { numRuns: times(60, 200) },
     );
   });
 });

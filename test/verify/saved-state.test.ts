@@ -16,6 +16,7 @@ import { loadVerification, restoreVerification, saveVerification } from '../../s
 import type { SavedVerification } from '../../src/rules/verify/verified-prefix.js';
 import { replayTo } from '../../src/log/read/read-records.js';
 import { listGrants } from '../../src/rules/report/accounts.js';
+import { sample, times } from '../slow.js';
 
 const fixtures = fileURLToPath(new URL('../../fixtures/', import.meta.url));
 const NAME = 'ledger.jsonl';
@@ -63,7 +64,7 @@ describe('a saved verification', () => {
     async (name) => {
       const bytes = read(name);
       const { report } = await verify(bytesSource(bytes, NAME));
-      for (const end of lineEnds(bytes)) {
+      for (const end of sample(lineEnds(bytes), times(8, 8))) {
         const { saved } = await verify(bytesSource(bytes.subarray(0, end), NAME));
         expect((await verify(bytesSource(bytes, NAME), saved)).report).toEqual(report);
       }

@@ -223,10 +223,10 @@ describe('random ledgers', () => {
         if (counts.invalid > 0) expect(report.verdict).toBe('invalid');
         if (made.sealed !== null) sealed += 1;
       }),
-      { numRuns: times(80, 250) },
+      { numRuns: times(60, 250) },
     );
     // Some three in ten are sealed.
-    expect(sealed).toBeGreaterThan(times(3, 20));
+    expect(sealed).toBeGreaterThan(times(2, 20));
   });
 
   test('have one report in any chunks, resumed anywhere, by either backend', async () => {
@@ -256,7 +256,7 @@ describe('random ledgers', () => {
           expect((await verify(bytes, all, from)).report).toEqual(report);
         },
       ),
-      { numRuns: times(60, 200) },
+      { numRuns: times(40, 200) },
     );
   });
 
@@ -294,7 +294,7 @@ describe('fixtures with checkpoints and keys that change', () => {
       const given = { now: '2026-01-02T00:00:00Z', ...optionsOf(fixture) };
       const { report } = await verify(bytes, given);
       const lines = linesOf(bytes);
-      for (const count of samplePositions(lines.length + 1, 4)) {
+      for (const count of samplePositions(lines.length + 1, Math.max(2, times(3, 4)))) {
         const { saved } = await verify(ledgerOf(lines.slice(0, count)), given);
         const from = restoreVerification(saved, backend);
         expect((await verify(bytes, given, from)).report, `${fixture.ledger} ${count}`).toEqual(report);

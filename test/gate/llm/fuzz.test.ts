@@ -131,7 +131,7 @@ it('requests are read or refused', () => {
       expect(choices).toBeGreaterThan(0);
       expect(unbounded.length).toBeLessThanOrEqual(16);
     }),
-    { numRuns: times(300, 100_000) },
+    { numRuns: times(120, 100_000) },
   );
 });
 
@@ -148,7 +148,7 @@ it('bytes are read or refused', () => {
         expect(['call', 'refuse']).toContain(readModelRequest(post(path, changed)).kind);
       },
     ),
-    { numRuns: times(200, 50_000) },
+    { numRuns: times(80, 50_000) },
   );
 });
 
@@ -192,7 +192,7 @@ it('answers are read, or not, whatever is in them', () => {
         if (status >= 400) expect([usage, estimate, outcome]).toEqual([undefined, undefined, 'failure']);
       },
     ),
-    { numRuns: times(300, 100_000) },
+    { numRuns: times(120, 100_000) },
   );
 });
 

@@ -233,7 +233,7 @@ describe('events like those before', () => {
           expectSame(request, bytes, sizes);
         },
       ),
-      { numRuns: times(500, 100_000) },
+      { numRuns: times(200, 100_000) },
     );
   });
 });
