@@ -148,7 +148,7 @@ export class Verification {
       return { standing: 'unverified', reason: 'KEY_UNKNOWN' };
     }
     const valid = keys.filter((each) => this.isValid(each, signature));
-    const key = valid.find((each) => !this.#hasEnded(each, receipt)) ?? valid[0];
+    const key = valid.find((each) => this.#endFor(each, receipt) === undefined) ?? valid[0];
     if (key === undefined) {
       const [first] = keys;
       const expected = `a valid signature by ${keys.length === 1 ? `the key ${first!.keyid}` : 'one of the keys given'}`;
@@ -159,8 +159,9 @@ export class Verification {
       this.find(receipt, finding('SIGNATURE_INVALID', at, { expected, actual }));
       return { standing: 'broken', reason: 'SIGNATURE_INVALID' };
     }
-    if (this.#hasEnded(key, receipt)) {
-      const expected = `a receipt from before ${this.#ring.endOf(key)}, when the key ${key.keyid} was revoked or expired`;
+    const end = this.#endFor(key, receipt);
+    if (end !== undefined) {
+      const expected = `a receipt from before ${end}, when the key ${key.keyid} was revoked or expired`;
       const actual = receipt.occurredAt ?? 'one without a time';
       this.find(receipt, finding('KEY_ENDED', at, { expected, actual }));
       return { standing: 'broken', reason: 'KEY_ENDED' };
@@ -169,10 +170,11 @@ export class Verification {
     return { standing, keyid: key.keyid, key };
   }
 
-  /** A receipt without a time may be from after its key's end. */
-  #hasEnded(key: PublicKey, { occurredAt }: Receipt): boolean {
+  /** The end of a key that a receipt is not from before. One without a time may be from after it. */
+  #endFor(key: PublicKey, { occurredAt }: Receipt): string | undefined {
     const end = this.#ring.endOf(key);
-    return end !== undefined && (occurredAt === undefined || compareTimestamps(occurredAt, end) >= 0);
+    if (end === undefined || occurredAt === undefined) return end;
+    return compareTimestamps(occurredAt, end) >= 0 ? end : undefined;
   }
 
   /** An issuer that states two keys is two: one of them is somebody else. */
