@@ -237,6 +237,7 @@ const EDGES: readonly unknown[] = [
     { ü: 'ü' },
     { usd: 'estimated' },
     { calls: 'estimated', usd: 'billed' },
+    { 'a:,xusd': 'estimated' },
     SHA256,
     FOREIGN,
   ],

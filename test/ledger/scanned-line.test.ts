@@ -65,6 +65,10 @@ describe('scannable records', () => {
     expect(isTaken(2, { u: 'billed' })).toBe(false);
     expect(isTaken(2, { u00: 'billed' })).toBe(false);
     expect(isTaken(2, { u0: 'guessed' })).toBe(false);
+    // No unit, though it ends like a member of one.
+    expect(isTaken(2, { 'a:,xu0': 'billed' })).toBe(false);
+    expect(isTaken(2, { u0: 'billed', 'u0:billed,xu1': 'billed' })).toBe(false);
+    expect(isTaken(2, { ['u'.repeat(65)]: 'billed' })).toBe(false);
     expect(isTaken(2, {})).toBe(false);
   });
 

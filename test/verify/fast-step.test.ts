@@ -74,7 +74,7 @@ test(
     const random = makeRandom(Number(process.env['SEED'] ?? 20_261_123));
     const take = vi.spyOn(FastStep.prototype, 'tryApply');
     let [taken, asked] = [0, 0];
-    for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 10_000)); n += 1) {
+    for (let n = 0; n < Number(process.env['COUNT'] ?? times(30, 10_000)); n += 1) {
       const bytes = ledgerNearBounds(random, n % 2 === 0 ? SIGNER : undefined, 40);
       const expected = await stateOf(bytes, false);
       take.mockClear();
@@ -97,7 +97,7 @@ test('guarded calls: authorizations with an expiry and a request key, starts, ex
     if (isTaken) types.push(line.facts.rows[(line.facts.rowAt[line.index] ?? 0) * ROW_WIDTH + TYPE]);
     return isTaken;
   });
-  for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 10_000)); n += 1) {
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(30, 10_000)); n += 1) {
     const { bytes } = makeLedger(random, 20 + Math.floor(random() * 70));
     const expected = await stateOf(bytes, false);
     expect(await stateOf(bytes, true), bytes.toString('base64')).toEqual(expected);

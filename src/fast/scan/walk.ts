@@ -341,7 +341,7 @@ function findOption(choice: Int, bytes: Bytes, at: Int): Int {
   return -1;
 }
 
-/** Bases by unit. That each is of a meter, and so of a unit, is seen when these are read: they come later. */
+/** Bases by unit. That each is of a meter is seen when these are read: they come later. */
 function endOfBases(bytes: Bytes, from: Int, rows: Rows, base: Int): Int {
   if (bytes[from] !== OPEN) return -1;
   let at = from + 1;
@@ -350,7 +350,8 @@ function endOfBases(bytes: Bytes, from: Int, rows: Rows, base: Int): Int {
   let next = COMMA;
   while (next === COMMA) {
     const value = endOfName(bytes, at, before);
-    const option = value < 0 ? -1 : findOption(BASIS, bytes, value);
+    if (value < 0 || endOfUnit(bytes, at + 1) !== value - 2) return -1;
+    const option = findOption(BASIS, bytes, value);
     if (option < 0) return -1;
     before = at;
     at = value + OPTION_AT[option + 1]! - OPTION_AT[option]!;
@@ -362,7 +363,7 @@ function endOfBases(bytes: Bytes, from: Int, rows: Rows, base: Int): Int {
   return next === CLOSE ? at : -1;
 }
 
-/** The basis of the unit at `[unit, end)`, as an option, among those that begin at `from`; negative for none. */
+/** The basis of the unit at `[unit, end)`, as an option, among those that begin at `from`, whose names are units; negative for none. */
 function findBasis(bytes: Bytes, from: Int, unit: Int, end: Int): Int {
   const length = end - unit;
   let at = from;
@@ -419,9 +420,8 @@ function endOfMeters(bytes: Bytes, from: Int, least: Int, rows: Rows, base: Int)
     at = endOfAmount(bytes, at, rows, slot);
     if (at < 0) return -1;
     const unit = at;
-    if ((CLASS[bytes[unit]!]! & LOWER) === 0) return -1;
-    while ((CLASS[bytes[at]!]! & IN_UNIT) !== 0) at += 1;
-    if (at - unit > 64 || bytes[at] !== QUOTE || bytes[at + 1] !== CLOSE) return -1;
+    at = endOfUnit(bytes, unit);
+    if (at < 0 || bytes[at] !== QUOTE || bytes[at + 1] !== CLOSE) return -1;
     if (!isNewUnit(bytes, unit, at, count)) return -1;
     if (slot >= 0) {
       rows[slot + UNIT] = unit;
@@ -445,6 +445,14 @@ function endOfMeters(bytes: Bytes, from: Int, least: Int, rows: Rows, base: Int)
     if (next !== COMMA) return -1;
   }
   return -1;
+}
+
+/** The offset after a unit without its quotes. */
+function endOfUnit(bytes: Bytes, unit: Int): Int {
+  if ((CLASS[bytes[unit]!]! & LOWER) === 0) return -1;
+  let at = unit + 1;
+  while ((CLASS[bytes[at]!]! & IN_UNIT) !== 0) at += 1;
+  return at - unit <= 64 ? at : -1;
 }
 
 /** From a meter's `{` to its unit. Writes the amount to `slot` unless that is negative. */

@@ -92,6 +92,8 @@ class NodeFile implements OpenFile {
   readonly path: string;
   readonly #handle: FileHandle;
   #lock: FileLock | undefined;
+  /** Whether it is a regular file, once that is known: a pipe that nobody reads would stop the process. */
+  #isRegular: boolean | undefined;
 
   constructor(handle: FileHandle, path: string) {
     this.#handle = handle;
@@ -114,7 +116,8 @@ class NodeFile implements OpenFile {
   }
 
   async write(bytes: Uint8Array): Promise<number> {
-    if (bytes.length <= MAX_WRITTEN_NOW)
+    this.#isRegular ??= await attemptNow('read', this.path, () => fstatSync(this.#handle.fd).isFile());
+    if (this.#isRegular && bytes.length <= MAX_WRITTEN_NOW)
       return attemptNow('write', this.path, () => writeSync(this.#handle.fd, bytes));
     const { bytesWritten } = await attempt('write', this.path, () => this.#handle.write(bytes));
     return bytesWritten;
