@@ -172,6 +172,20 @@ describe('a report that comes after the call was settled as unknown', () => {
     expect(await place.verdict()).toBe('violation');
   });
 
+  it('to the gate that has begun it, and did not hear of that, likewise', async () => {
+    const place = filePlace();
+    const { gate, grantId } = await openGate(place, { meterCaps: { calls: 10, usd: '1' } });
+    await gate.decide(CALL);
+    const other = await reopen(place);
+    await other.release(CALL);
+    const report = { outcome: 'success', used: { usd: '0.75' } } as const;
+    expect((await gate.settle(CALL, report)).recorded?.verdict).toBe('ok');
+    expect(kindsOf(place.events()).slice(-3)).toEqual(['execution', 'x.northroot.late_report', 'adjustment']);
+    expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0.25');
+    expect((await other.settle(CALL, report)).recorded).toBeUndefined();
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('to a gate that has released it likewise', async () => {
     const place = filePlace();
     const { gate } = await openGate(place);
