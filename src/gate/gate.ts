@@ -430,6 +430,9 @@ export class Gate {
     const recorded = await this.#record(kept, drafted, options, mayWait);
     this.#forget(kept);
     const { authorization, requestKey } = kept;
+    // Another process may have settled it as unknown meanwhile.
+    if (recorded === undefined && done.outcome !== 'unknown')
+      return { authorization, recorded: await this.#recordLate(authorization, done, said, mayEnd, options) };
     if (!isOther || recorded === undefined) return { authorization, recorded };
     // What is used of the grant is charged by then.
     const ran = draftOutcome(begun, { ...done, used: undefined }, [], this.ledger.now());

@@ -1,7 +1,7 @@
 /** Calls that a killed process began: they are settled as unknown after their end, and a true report that comes later is recorded. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { formatQuantity } from '../../src/base/value/quantity.js';
 import type { GateOptions, OverdueCall } from '../../src/gate/gate.js';
 import type { LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
@@ -85,9 +85,14 @@ describe('a call that a killed process began', () => {
     await Promise.all(refs.map((ref) => gate.decide({ ...CALL, reserve: {}, ref: `own-${ref}` })));
     clock.now += 11 * MINUTE;
     const before = fileSystem.syncsOf(place.path);
+    const warnings: string[] = [];
+    const onWarning = ({ name }: Error): void => void warnings.push(name);
+    process.on('warning', onWarning);
+    onTestFinished(() => void process.off('warning', onWarning));
     await gate.sweep();
     expect(overdue).toHaveLength(200);
     expect(await releaseSession(gate, CALL.session, { signal: new AbortController().signal })).toBe(200);
+    expect(warnings).toEqual([]);
     expect(fileSystem.syncsOf(place.path) - before).toBeLessThan(100);
     expect(await place.verdict()).toBe('ok');
   });
@@ -170,6 +175,20 @@ describe('a report that comes after the call was settled as unknown', () => {
   it('of more than the cap is a violation, as any other would be', async () => {
     const { place } = await late({ usd: '1.5' });
     expect(await place.verdict()).toBe('violation');
+  });
+
+  it('to the gate that has begun it, and did not hear of that, likewise', async () => {
+    const place = filePlace();
+    const { gate, grantId } = await openGate(place, { meterCaps: { calls: 10, usd: '1' } });
+    await gate.decide(CALL);
+    const other = await reopen(place);
+    await other.release(CALL);
+    const report = { outcome: 'success', used: { usd: '0.75' } } as const;
+    expect((await gate.settle(CALL, report)).recorded?.verdict).toBe('ok');
+    expect(kindsOf(place.events()).slice(-3)).toEqual(['execution', 'x.northroot.late_report', 'adjustment']);
+    expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0.25');
+    expect((await other.settle(CALL, report)).recorded).toBeUndefined();
+    expect(await place.verdict()).toBe('ok');
   });
 
   it('to a gate that has released it likewise', async () => {

@@ -39,18 +39,52 @@ export interface Decided extends Appended {
   readonly refusal?: unknown;
 }
 
+/** By signal. Hundreds may be asked with one at once, and Node.js warns of more than ten listeners: they share a single one. */
+const waiting = new WeakMap<AbortSignal, Withdrawals>();
+
+/** What one signal may withdraw. */
+class Withdrawals {
+  readonly #signal: AbortSignal;
+  readonly #all = new Set<() => void>();
+  readonly #withdraw = (): void => {
+    for (const withdraw of this.#all) withdraw();
+  };
+
+  private constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener('abort', this.#withdraw);
+  }
+
+  static of(signal: AbortSignal): Withdrawals {
+    let all = waiting.get(signal);
+    if (all === undefined) waiting.set(signal, (all = new Withdrawals(signal)));
+    return all;
+  }
+
+  add(withdraw: () => void): void {
+    this.#all.add(withdraw);
+  }
+
+  remove(withdraw: () => void): void {
+    this.#all.delete(withdraw);
+    if (this.#all.size > 0) return;
+    this.#signal.removeEventListener('abort', this.#withdraw);
+    waiting.delete(this.#signal);
+  }
+}
+
 export class Withdrawal {
   readonly #signal: AbortSignal;
-  readonly #listener: () => void;
+  readonly #withdraw: () => void;
   #isTaken = false;
 
   /** @param reject - Called with the signal's reason */
   constructor(signal: AbortSignal, reject: (reason: unknown) => void) {
     this.#signal = signal;
-    this.#listener = () => {
+    this.#withdraw = () => {
       if (!this.#isTaken) reject(signal.reason);
     };
-    signal.addEventListener('abort', this.#listener);
+    Withdrawals.of(signal).add(this.#withdraw);
   }
 
   /** From now on it cannot be withdrawn. @throws the signal's reason if it was */
@@ -60,7 +94,7 @@ export class Withdrawal {
   }
 
   end(): void {
-    this.#signal.removeEventListener('abort', this.#listener);
+    Withdrawals.of(this.#signal).remove(this.#withdraw);
   }
 }
 
