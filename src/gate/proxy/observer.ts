@@ -56,6 +56,8 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
 export class Watch {
   readonly #observer: AnswerObserver | undefined;
   #decoder: Transform | undefined;
+  /** Resolves when the observer has seen what the decoder was given last. */
+  #taken: Promise<void> | undefined;
   #decoded = 0;
   #isBlind = false;
 
@@ -94,28 +96,29 @@ export class Watch {
       this.#observer?.chunk(bytes);
       return undefined;
     }
-    return new Promise((resolve) => {
+    this.#taken = new Promise((resolve) => {
       decoder.once('close', resolve);
       decoder.write(bytes, () => {
         decoder.off('close', resolve);
         resolve();
       });
     });
+    return this.#taken;
   }
 
-  /** Resolves when the observer has seen all of an answer that came whole. */
-  async finish(): Promise<void> {
+  /** Resolves when the observer has seen all that came. Of what broke, too: it is paid for. */
+  async finish(isWhole: boolean): Promise<void> {
     const decoder = this.#decoder;
     if (decoder === undefined || decoder.destroyed) return;
+    if (!isWhole) return this.#taken;
     await new Promise<void>((resolve) => {
       decoder.once('close', resolve);
       decoder.end();
     });
   }
 
-  /** Tells the observer, which has then seen the end; resolves when it is done with it. Without a fault, after {@link Watch.finish}. */
+  /** Tells the observer, which has then seen the end; resolves when it is done with it. After {@link Watch.finish}, if anything came. */
   end(fault: ProxyFault | undefined): void | Promise<void> {
-    // Of what broke, all that can be read was read.
     this.#decoder?.destroy();
     const unreadable: ProxyFault | undefined = this.#isBlind
       ? { code: 'ANSWER_UNREADABLE', wasSent: true }

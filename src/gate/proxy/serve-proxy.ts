@@ -316,7 +316,7 @@ class Proxy {
       fault = this.#named(hasLeft ? { code: 'CLIENT_LEFT', wasSent: true } : answer.faultOf(), stop);
       answer.abort(fault.code);
     }
-    if (fault === undefined) await watch.finish();
+    await watch.finish(fault === undefined);
     // The client need not wait while the observer is told. It is told in the same turn, before any later request is read.
     const isPassed = fault === undefined && response.headersSent;
     const sent = isPassed ? this.#finish(response, last) : undefined;

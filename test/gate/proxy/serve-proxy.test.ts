@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveProxy } from '../../../src/gate/proxy/serve-proxy.js';
 import { ask, openProxy, sendRaw, serveUpstream } from './support.js';
@@ -537,6 +537,22 @@ describe('a compressed answer', () => {
     expect(got.headers['content-encoding']).toBe(encoding);
     expect(Buffer.concat(proxy.sights[0]?.chunks ?? []).toString()).toBe(plain);
     expect(proxy.sights[0]?.ends).toEqual([undefined]);
+  });
+
+  it.each([1_000_000, 1_000])('that breaks off is read as far as it came, in pieces of %i', async (size) => {
+    const plain = randomBytes(40_000).toString('hex');
+    const bytes = gzipSync(plain, { finishFlush: constants.Z_SYNC_FLUSH });
+    const upstream = await serveUpstream((_, response) => {
+      response.setHeader('Content-Encoding', 'gzip');
+      for (let at = 0; at < bytes.length; at += size) response.write(bytes.subarray(at, at + size));
+      response.socket?.destroySoon();
+    });
+    const proxy = await openProxy(upstream.url);
+    const { body, isWhole } = await ask(`${proxy.url}/`);
+    expect([body.equals(bytes), isWhole]).toEqual([true, false]);
+    const [sight] = proxy.sights;
+    expect(await sight?.ended).toEqual({ code: 'UPSTREAM_BROKE', wasSent: true });
+    expect(Buffer.concat(sight?.chunks ?? []).toString()).toBe(plain);
   });
 
   it.each([
