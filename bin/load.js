@@ -36,7 +36,7 @@ const WRITABLE_BY_OTHERS = 0o022;
 export const FREQUENT = [
   ...['init', 'append', 'checkpoint', 'grant', 'authorize', 'record', 'abandon', 'adjust', 'budget', 'why'],
   ...['approvals', 'approve', 'reject', 'revoke', 'suspend', 'resume', 'hook'],
-  ...['verify', 'status', 'show', 'log', 'keygen', 'key', 'canonicalize', 'digest', 'event-id'],
+  ...['verify', 'report', 'status', 'show', 'log', 'keygen', 'key', 'canonicalize', 'digest', 'event-id'],
 ];
 let frequent;
 

@@ -18,6 +18,7 @@ import { addKey } from './commands/key.js';
 import { addKeygen } from './commands/keygen.js';
 import { addLog } from './commands/log.js';
 import { addRecord } from './commands/record.js';
+import { addReport } from './commands/report.js';
 import { addResume, addRevoke, addSuspend } from './commands/revoke.js';
 import { addShow } from './commands/show.js';
 import { addStatus } from './commands/status.js';
@@ -41,7 +42,18 @@ export const GROUPS: Groups = {
       addWhy,
     ],
     ...[addApprovals, addApprove, addReject, addRevoke, addSuspend, addResume, addHook],
-    ...[addVerify, addStatus, addShow, addLog, addKeygen, addKey, addCanonicalize, addDigest, addEventId],
+    ...[
+      addVerify,
+      addReport,
+      addStatus,
+      addShow,
+      addLog,
+      addKeygen,
+      addKey,
+      addCanonicalize,
+      addDigest,
+      addEventId,
+    ],
   ],
 };
 

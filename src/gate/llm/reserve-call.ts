@@ -122,7 +122,7 @@ function reserveFor(
 function findPrice(request: ModelRequest, { prices, reserve }: ReserveOptions): ModelPrice | Unbounded {
   const { model, provider, unbounded } = request;
   if (unbounded.length > 0 && reserve === undefined) {
-    const message = `what it costs cannot be told from the request (${unbounded.join(', ')}), and no amount is reserved for such calls: start the proxy with one (--reserve usd=0.50), or leave that out of the request`;
+    const message = `what it costs cannot be told from the request (${unbounded.join(', ')}), and no amount is reserved for such calls: give the proxy one (reserve), or leave that out of the request`;
     return { code: 'CALL_UNBOUNDED', message };
   }
   if (prices === undefined) return { code: 'PRICES_MISSING', message: 'there is no price file' };
