@@ -899,7 +899,12 @@ export class Gate {
   ): Promise<Appended | undefined> {
     const describe = ({ tool, since, reserved }: LateCall): LateOutcome => {
       assertMayEnd({ tool }, mayEnd);
-      const outcome = draftOutcome({ since, reserved, isBegun: true }, done, said, this.ledger.now());
+      const outcome = draftOutcome(
+        { since, reserved, isBegun: true, isLate: true },
+        done,
+        said,
+        this.ledger.now(),
+      );
       return { outcome, paramsDigest: done.paramsDigest && formatDigest(done.paramsDigest) };
     };
     return recordLate(this.ledger, authorization, describe, options);
@@ -979,10 +984,12 @@ function checkOutcome(done: CallOutcome): void {
 interface BegunCall extends Pick<KeptCall, 'since' | 'reserved'> {
   /** Whether it was recorded as begun. */
   readonly isBegun: boolean;
+  /** Whether it may have ended long ago: then only who says so knows for how long it ran. */
+  readonly isLate: boolean;
 }
 
 function toBegun({ since, reserved, start }: KeptCall): BegunCall {
-  return { since, reserved, isBegun: start !== undefined };
+  return { since, reserved, isBegun: start !== undefined, isLate: false };
 }
 
 function draftOutcome(kept: BegunCall, done: CallOutcome, said: MeterVector, now: string): ExecutionOutcome {
@@ -996,7 +1003,7 @@ function draftOutcome(kept: BegunCall, done: CallOutcome, said: MeterVector, now
   const began = !kept.isBegun && end - lasted > since ? end - lasted : since;
   const ms = (lasted + NANOSECONDS_PER_MS - 1n) / NANOSECONDS_PER_MS;
   const time: Meter = { unit: 'time.ms', amount: { t: 'int', v: ms.toString() } };
-  const measured = [ONE_CALL, time];
+  const measured = kept.isLate && durationMs === undefined ? [ONE_CALL] : [ONE_CALL, time];
   const meterUsed = raiseMeters(measured, said);
   const basis = meterBasis ?? (said.length === 0 ? 'measured' : undefined);
   const outputDigest = done.outputDigest ?? (output === undefined ? undefined : digestOf(output));

@@ -172,6 +172,26 @@ describe('a report that comes after the call was settled as unknown', () => {
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('charges time only where it says how long the call ran', async () => {
+    for (const durationMs of [undefined, 20_000]) {
+      const place = filePlace();
+      const clock = { now: START };
+      const now = (): string => new Date(clock.now).toISOString();
+      const meterCaps = { calls: 10, 'time.ms': 60_000 };
+      const { gate: first, grantId } = await openGate(place, { meterCaps, occurredAt: now() });
+      await first.close();
+      const gate = await reopen(place, { now });
+      await gate.decide({ ...CALL, reserve: { 'time.ms': 5_000 } });
+      await gate.release(CALL);
+      clock.now += 1_000 * MINUTE;
+      await gate.settle(CALL, { outcome: 'success', durationMs });
+      expect(await leftOf(gate.ledger, grantId, 'time.ms')).toBe(
+        durationMs === undefined ? '55000' : '40000',
+      );
+      expect(await place.verdict()).toBe('ok');
+    }
+  });
+
   it('of more than the cap is a violation, as any other would be', async () => {
     const { place } = await late({ usd: '1.5' });
     expect(await place.verdict()).toBe('violation');
