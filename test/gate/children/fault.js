@@ -6,19 +6,20 @@
  * synced; `synced`. `full` answers ENOSPC, at that write and all further ones, until the file `until` is there.
  */
 
-import { existsSync, readlinkSync } from 'node:fs';
+import fs, { existsSync, readlinkSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 
 const NEWLINE = 0x0a;
 const fault = process.env.FAULT === undefined ? undefined : JSON.parse(process.env.FAULT);
+const { writeSync } = fs;
 let writes = 0;
 
 function kill() {
   process.kill(process.pid, 'SIGKILL');
-  return new Promise(() => undefined);
 }
 
-function isMeant({ fd }) {
+function isMeant(fd) {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`) === fault.file;
   } catch {
@@ -26,16 +27,24 @@ function isMeant({ fd }) {
   }
 }
 
-async function failWrite(write, bytes) {
+/** Counts a write. */
+function isDue(fd) {
+  if (!isMeant(fd)) return false;
+  writes += 1;
+  if (fault.manner === 'full') return writes >= fault.at && !existsSync(fault.until);
+  return writes === fault.at && fault.manner !== 'synced';
+}
+
+function failWrite(fd, bytes) {
   const { manner } = fault;
   if (manner === 'full') {
     const error = new Error('ENOSPC: no space left on device, write');
     throw Object.assign(error, { code: 'ENOSPC', errno: -28, syscall: 'write' });
   }
   if (manner === 'torn')
-    await write(bytes.subarray(0, fault.bytes === 'line' ? bytes.indexOf(NEWLINE) + 1 : fault.bytes));
-  if (manner === 'written') await write(bytes);
-  return kill();
+    writeSync(fd, bytes.subarray(0, fault.bytes === 'line' ? bytes.indexOf(NEWLINE) + 1 : fault.bytes));
+  if (manner === 'written') writeSync(fd, bytes);
+  kill();
 }
 
 if (fault !== undefined) {
@@ -43,17 +52,13 @@ if (fault !== undefined) {
   const prototype = Object.getPrototypeOf(handle);
   await handle.close();
   const { write, datasync } = prototype;
-  prototype.write = function (...given) {
-    if (!isMeant(this)) return write.apply(this, given);
-    writes += 1;
-    const isDue =
-      fault.manner === 'full'
-        ? writes >= fault.at && !existsSync(fault.until)
-        : writes === fault.at && fault.manner !== 'synced';
-    return isDue ? failWrite((bytes) => write.call(this, bytes), given[0]) : write.apply(this, given);
+  prototype.write = async function (...given) {
+    return isDue(this.fd) ? failWrite(this.fd, given[0]) : write.apply(this, given);
   };
+  fs.writeSync = (fd, ...given) => (isDue(fd) ? failWrite(fd, given[0]) : writeSync(fd, ...given));
+  syncBuiltinESMExports();
   prototype.datasync = async function () {
     await datasync.call(this);
-    if (fault.manner === 'synced' && writes === fault.at && isMeant(this)) await kill();
+    if (fault.manner === 'synced' && writes === fault.at && isMeant(this.fd)) kill();
   };
 }
