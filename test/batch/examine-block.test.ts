@@ -96,7 +96,9 @@ describe('what rows have in common', () => {
     (v) => {
       const usage = WHOLE_EVENTS.findIndex((event) => 'meter_used' in event);
       const used = [{ unit: 'usd', amount: { t: 'int', v } }];
-      const block = examine([recordBehind('', usage, { meter_used: used })]);
+      const block = examine([
+        recordBehind('', usage, { meter_used: used, meter_basis_by_unit: { usd: 'estimated' } }),
+      ]);
       const [high = NaN, low = NaN] = block.rows.slice(row.AMOUNTS + row.AMOUNT_HIGH);
       expect(isUsual(block, 0)).toBe(true);
       expect(high === -1 ? 'too long' : high * 1e8 + low).toBe(v.length > 15 ? 'too long' : Number(v));
