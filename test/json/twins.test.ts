@@ -164,7 +164,9 @@ describe('on mutated canonical texts', () => {
     ]) {
       expect(seen.get(code) ?? 0, code).toBeGreaterThan(RUNS / 100);
     }
-    expect([...seen.values()].reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(20_000);
+    expect([...seen.values()].reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(
+      RUNS * MUTATIONS_PER_RUN,
+    );
   });
 
   test('ingestion reads what JSON.parse reads, or says why not', () => {
