@@ -455,7 +455,7 @@ function judgePair({ parent, child }: Pair): { readonly found: string[]; readonl
 }
 
 test('the verifier holds every pair of ledgers against each other as the second implementation does', async () => {
-  const met = new Set<string>();
+  const met = new Map<string, number>();
   let ended = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(0xffff), { minLength: 150, maxLength: 250 }), async (numbers) => {
@@ -472,7 +472,8 @@ test('the verifier holds every pair of ledgers against each other as the second 
         .sort();
       expect(found).toEqual(expected.found);
       expect(report.not_checked.some(({ code }) => code === 'SLICES')).toBe(expected.isUnchecked);
-      for (const each of new Set(found.map((text) => text.split(' ')[1]))) met.add(each);
+      for (const each of new Set(found.map((text) => text.split(' ')[1])))
+        met.set(each, (met.get(each) ?? 0) + 1);
       const { ok, denied, violation, invalid } = report.counts.by_verdict;
       expect(ok + denied + violation + invalid).toBe(pair.child.lines.length);
       if (!found.some((text) => text.includes('SLICE_'))) ended += 1;
@@ -487,6 +488,6 @@ test('the verifier holds every pair of ledgers against each other as the second 
   );
   if (SEED_PATH !== undefined || PAIRS < 200) return;
   const codes = ['SLICE_NOT_FOUND', 'SLICE_MISMATCH', 'SLICE_EXCEEDED', 'SLICE_REUSED', 'GRANT_REVOKED'];
-  expect(codes.filter((code) => !met.has(code))).toEqual([]);
-  expect(ended).toBeGreaterThan(0);
+  expect(codes.filter((code) => (met.get(code) ?? 0) < PAIRS / 100)).toEqual([]);
+  expect(ended).toBeGreaterThan(PAIRS / 50);
 });
