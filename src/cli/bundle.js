@@ -1,7 +1,7 @@
 /**
  * Bundles the commands that are run most into one script, `dist/cli/northroot.cjs`, and keeps what V8 makes of it in
- * `dist/cli/northroot.code`: to open, link and compile a file for each module took most of what a short command costs. The client of hooks is bundled into
- * `dist/cli/hook.cjs`. Part of `npm run build`; `bin/load.js` runs the script.
+ * `dist/cli/northroot.code`: to open, link and compile a file for each module took most of what a short command costs. The client of
+ * hooks is bundled into `dist/cli/hook.cjs`. Part of `npm run build`; `bin/load.js` runs the script.
  *
  * Packages are in it, too, but for LevelDB, which is native code, the driver of PostgreSQL, which is optional, and what is rarely asked for.
  */

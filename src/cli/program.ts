@@ -105,8 +105,8 @@ export async function runProgram(
   return interrupted;
 }
 
-/** Not all that begins with `postgres:` is a place. */
-const STORE_URL = /^\s*postgres(?:ql)?:\/\//i;
+/** Not all that begins with `postgres:` is a place: it may be a text, such as a reason. */
+const WHOLE_URL = /^\s*postgres(?:ql)?:\/\//i;
 
 /**
  * URLs of ledgers as they are shown, without password and options, with which this process connects all the same. What follows `--` is
@@ -117,7 +117,7 @@ function namePlaces(args: readonly string[]): readonly string[] {
   const end = args.includes('--') ? args.indexOf('--') : args.length;
   return args.map((arg, at) => {
     const [, option = '', place = ''] = /^(--[a-z-]+=)?(.*)$/s.exec(arg) ?? [];
-    return at < end && STORE_URL.test(place) ? `${option}${placeName(place)}` : arg;
+    return at < end && WHOLE_URL.test(place) ? `${option}${placeName(place)}` : arg;
   });
 }
 
