@@ -53,7 +53,7 @@ for (const line of readText('docs/spec/verification.md').split('\n')) {
   const [head = ''] = item.split(/: | → /);
   for (const [, code = ''] of head.matchAll(/`([A-Z_0-9]{4,})`/g)) {
     const found = places.get(code) ?? [];
-    const given = `[${section}](verification.md#${anchorOf(section)})`;
+    const given = `[${section.replace(/^Step (\d+).*/, 'step $1').replace('The end', 'the end')}](verification.md#${anchorOf(section)})`;
     if (!found.includes(given)) places.set(code, [...found, given]);
   }
 }
@@ -62,16 +62,14 @@ function render(): string {
   const sections = pages.map(
     ([code, page]) => `## ${code}
 
-${page.title[0]?.toUpperCase()}${page.title.slice(1)} (${weight(page)}; ${link(page.section)}). ${page.meaning}
+${page.title[0]?.toUpperCase()}${page.title.slice(1)} (${weight(page)}; ${[link(page.section), ...(places.get(code) ?? [])].join(', ')}). ${page.meaning}
 
 **Cause:** ${page.cause} **Remedy:** ${page.remedy}
-
-**Given by:** ${(places.get(code) ?? []).join(', ')}.
 `,
   );
   return `# Codes
 
-The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. Generated from \`src/format/finding/catalog.ts\`.
+The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by; after the weight of each are its sections and the steps that give it. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. Generated from \`src/format/finding/catalog.ts\`.
 
 ${sections.join('\n')}`;
 }
