@@ -15,8 +15,6 @@ interface Page {
   readonly severity: string;
   readonly section: string;
   readonly meaning: string;
-  readonly cause: string;
-  readonly remedy: string;
 }
 
 const pages = Object.entries(CODE_PAGES as Readonly<Record<string, Page>>) as [FindingCode, Page][];
@@ -63,13 +61,11 @@ function render(): string {
     ([code, page]) => `## ${code}
 
 ${page.title[0]?.toUpperCase()}${page.title.slice(1)} (${weight(page)}; ${[link(page.section), ...(places.get(code) ?? [])].join(', ')}). ${page.meaning}
-
-**Cause:** ${page.cause} **Remedy:** ${page.remedy}
 `,
   );
   return `# Codes
 
-The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by; after the weight of each are its sections and the steps that give it. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. Generated from \`src/format/finding/catalog.ts\`.
+The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. In brackets are weight, sections, and the steps that give it. Generated from \`src/format/finding/catalog.ts\`, which also has usual causes and remedies: \`northroot explain CODE\` prints them.
 
 ${sections.join('\n')}`;
 }
