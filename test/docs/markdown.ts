@@ -10,9 +10,10 @@ export function readText(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
 
-/** The paths of all documents: those at the top, and all in `docs/`. */
+/** The paths of all documents: those at the top, all in `docs/`, and what stands beside the code. */
 export const documents: readonly string[] = [
   ...readdirSync(root),
+  ...['bench/README.md', 'test/security-case.md'],
   ...(readdirSync(join(root, 'docs'), { recursive: true }) as string[]).map((name) => `docs/${name}`),
 ].filter((path) => path.endsWith('.md'));
 

@@ -1,4 +1,4 @@
-/** Each promise of SECURITY.md is in docs/reference/security-case.md, with what keeps it and what shows it; and all that is named there is there. */
+/** Each promise of SECURITY.md is in test/security-case.md, with what keeps it and what shows it; and all that is named there is there. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { INVARIANTS } from '../invariants.js';
 import { headings, readText, root, sectionOf, tablesOf } from './markdown.js';
 
 const security = readText('SECURITY.md');
-const securityCase = readText('docs/reference/security-case.md');
+const securityCase = readText('test/security-case.md');
 
 /** Sections that say what is not promised, or promise nothing. */
 const LIMITS = ['Security', 'What `ok` does not prove', 'Hooks of coding agents', 'Approvals', 'Reporting'];
