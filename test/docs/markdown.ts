@@ -57,6 +57,29 @@ export function tablesOf(text: string, heading: string): Table[] {
   return tables(sectionOf(text, heading)).map(({ rows }) => rows);
 }
 
+/** Every list of a text whose items are `- name: text`, as such rows, with the line before it that is not blank. */
+export function lists(text: string): { before: string; rows: Table }[] {
+  const found: { before: string; rows: Table }[] = [];
+  let before = '';
+  let rows: Table | undefined;
+  for (const line of text.split('\n')) {
+    const [, name, rest = ''] = /^- (.+?)(?:: (.*))?$/.exec(line) ?? [];
+    if (name !== undefined) {
+      if (rows === undefined) found.push({ before, rows: (rows = []) });
+      rows.push([name, rest]);
+    } else if (line !== '' && !line.startsWith('  ')) {
+      rows = undefined;
+      before = line;
+    }
+  }
+  return found;
+}
+
+/** The lists in the section with this heading, its subsections left out. */
+export function listsOf(text: string, heading: string): Table[] {
+  return lists(sectionOf(text, heading)).map(({ rows }) => rows);
+}
+
 /** The text from a heading to the next. */
 export function sectionOf(text: string, heading: string): string {
   const lines = text.split('\n');
