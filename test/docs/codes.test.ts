@@ -42,30 +42,16 @@ function weight({ class: findingClass, severity }: Page): string {
   return severity === 'error' ? findingClass : `${severity} or ${findingClass}`;
 }
 
-/** Where verification.md gives each code: the sections whose numbered lists have it, in their order. */
-const places = new Map<string, string[]>();
-let section = '';
-for (const line of readText('docs/spec/verification.md').split('\n')) {
-  section = /^#+ (.+)$/.exec(line)?.[1] ?? section;
-  const [, item = ''] = /^\d+\. (`[A-Z].*)$/.exec(line) ?? [];
-  const [head = ''] = item.split(/: | → /);
-  for (const [, code = ''] of head.matchAll(/`([A-Z_0-9]{4,})`/g)) {
-    const found = places.get(code) ?? [];
-    const given = `[${section.replace(/^Step (\d+).*/, 'step $1').replace('The end', 'the end')}](verification.md#${anchorOf(section)})`;
-    if (!found.includes(given)) places.set(code, [...found, given]);
-  }
-}
-
 function render(): string {
   const sections = pages.map(
     ([code, page]) => `## ${code}
 
-${page.title[0]?.toUpperCase()}${page.title.slice(1)} (${weight(page)}; ${[link(page.section), ...(places.get(code) ?? [])].join(', ')}). ${page.meaning}
+${page.title[0]?.toUpperCase()}${page.title.slice(1)} (${weight(page)}; ${link(page.section)}). ${page.meaning}
 `,
   );
   return `# Codes
 
-The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. In brackets are weight, sections, and the steps that give it. Generated from \`src/format/finding/catalog.ts\`, which also has usual causes and remedies: \`northroot explain CODE\` prints them.
+The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. In brackets are weight and sections. Generated from \`src/format/finding/catalog.ts\`, which also has usual causes and remedies: \`northroot explain CODE\` prints them.
 
 ${sections.join('\n')}`;
 }
