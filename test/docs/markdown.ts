@@ -31,7 +31,7 @@ export function namedBlocks(text: string): Map<string, string> {
 export type Table = string[][];
 
 /** Every table of a text with the line before it that is not blank. */
-export function tables(text: string): { before: string; rows: Table }[] {
+function tables(text: string): { before: string; rows: Table }[] {
   const found: { before: string; rows: Table }[] = [];
   let before = '';
   let rows: Table | undefined;
