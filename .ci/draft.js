@@ -476,7 +476,7 @@ function references(name, rfcs, others) {
 
 const introduction = read('introduction.md')
   .split('\n')
-  .filter((line) => !line.startsWith('#') && !line.startsWith('|'));
+  .filter((line) => !line.startsWith('#') && !line.startsWith('- ['));
 
 const KEYWORDS = [
   'MUST',
@@ -497,7 +497,7 @@ function conventions() {
   return `<section anchor="conventions"><name>Conventions and Definitions</name>
 <t>The key words &quot;${KEYWORDS.slice(0, -1).join('&quot;, &quot;')}&quot;, and &quot;${KEYWORDS.at(-1)}&quot; in this document are to be interpreted as described in BCP 14 ${xref('RFC2119')} ${xref('RFC8174')} when, and only when, they appear in all capitals, as shown here.</t>
 <t>${inline(notation, 'format')}</t>
-<t>Shapes are given in tables, and in ${xref('cddl')} in CDDL ${xref('RFC8610')}; texts in ${xref('abnf')} in ABNF ${xref('RFC5234')} ${xref('RFC7405')}. Where one of them says less than a table, the table decides. Long lines of source are folded as ${xref('RFC8792')} says.</t>
+<t>Shapes are given in lists of members, and in ${xref('cddl')} in CDDL ${xref('RFC8610')}; texts in ${xref('abnf')} in ABNF ${xref('RFC5234')} ${xref('RFC7405')}. Where one of them says less than a list, the list decides. Long lines of source are folded as ${xref('RFC8792')} says.</t>
 </section>`;
 }
 
@@ -538,7 +538,7 @@ function vectors() {
 /** The registration templates of RFC 6838 for the media types of registries.md. */
 function iana() {
   const section = /^## Media types\n(.*)/ms.exec(read('registries.md'))?.[1] ?? '';
-  const types = [...section.matchAll(/^\| `application\/([^`]+)` +\| (.+?) +\|$/gm)];
+  const types = [...section.matchAll(/^- `application\/([^`]+)`: (.+)$/gm)];
   const template = ([
     ,
     subtype,

@@ -15,8 +15,6 @@ interface Page {
   readonly severity: string;
   readonly section: string;
   readonly meaning: string;
-  readonly cause: string;
-  readonly remedy: string;
 }
 
 const pages = Object.entries(CODE_PAGES as Readonly<Record<string, Page>>) as [FindingCode, Page][];
@@ -44,34 +42,16 @@ function weight({ class: findingClass, severity }: Page): string {
   return severity === 'error' ? findingClass : `${severity} or ${findingClass}`;
 }
 
-/** Where verification.md gives each code: the sections whose numbered lists have it, in their order. */
-const places = new Map<string, string[]>();
-let section = '';
-for (const line of readText('docs/spec/verification.md').split('\n')) {
-  section = /^#+ (.+)$/.exec(line)?.[1] ?? section;
-  const [, item = ''] = /^\d+\. (`[A-Z].*)$/.exec(line) ?? [];
-  const [head = ''] = item.split(/: | → /);
-  for (const [, code = ''] of head.matchAll(/`([A-Z_0-9]{4,})`/g)) {
-    const found = places.get(code) ?? [];
-    const given = `[${section}](verification.md#${anchorOf(section)})`;
-    if (!found.includes(given)) places.set(code, [...found, given]);
-  }
-}
-
 function render(): string {
   const sections = pages.map(
     ([code, page]) => `## ${code}
 
 ${page.title[0]?.toUpperCase()}${page.title.slice(1)} (${weight(page)}; ${link(page.section)}). ${page.meaning}
-
-**Cause:** ${page.cause} **Remedy:** ${page.remedy}
-
-**Given by:** ${(places.get(code) ?? []).join(', ')}.
 `,
   );
   return `# Codes
 
-The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. Generated from \`src/format/finding/catalog.ts\`.
+The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. In brackets are weight and sections. Generated from \`src/format/finding/catalog.ts\`, which also has usual causes and remedies: \`northroot explain CODE\` prints them.
 
 ${sections.join('\n')}`;
 }

@@ -129,6 +129,7 @@ describe('the Internet-Draft', () => {
     ]) {
       expect(markup).toContain(`<name>${part}</name>`);
     }
+    expect(markup.match(/<name>application\/[^<]+<\/name>/g)).toHaveLength(3);
     expect(markup).toContain('<bcp14>NOT RECOMMENDED</bcp14>');
   });
 

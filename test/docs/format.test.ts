@@ -1,11 +1,11 @@
-/** docs/spec/format.md and the tables of docs/spec/verification.md against the schemas, and the sections that comments cite. */
+/** docs/spec/format.md and the members in docs/spec/verification.md against the schemas, and the sections that comments cite. */
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CODE_PAGES } from '../../src/api/index.js';
 import { schemaDocument } from '../../src/format/schema/documents.js';
-import { codeOf, headings, namedBlocks, readText, root, tables, type Table } from './markdown.js';
+import { codeOf, headings, lists, namedBlocks, readText, root, type Table } from './markdown.js';
 
 interface Schema {
   readonly required?: readonly string[];
@@ -25,19 +25,19 @@ function schemaAt(reference: string): Schema {
   return node;
 }
 
-/** The tables with a schema: `A + B` is schema A without the members of B. `name?` is an optional member. */
-function schemaTables(document: string): { reference: string; rows: Table }[] {
-  return tables(document).flatMap(({ before, rows }) => {
+/** The lists with a schema: `A + B` is schema A without the members of B. `name?` is an optional member. */
+function schemaLists(document: string): { reference: string; rows: Table }[] {
+  return lists(document).flatMap(({ before, rows }) => {
     const reference = /^<!-- schema: (.+) -->$/.exec(before)?.[1];
     return reference === undefined ? [] : [{ reference, rows }];
   });
 }
 
-const cases = [...schemaTables(format), ...schemaTables(verification)].map(
+const cases = [...schemaLists(format), ...schemaLists(verification)].map(
   ({ reference, rows }) => [reference, rows] as const,
 );
 
-describe('tables of members', () => {
+describe('lists of members', () => {
   it.each(cases)('of %s have the members of the schema', (reference, rows) => {
     const [own = '', base] = reference.split(' + ');
     const schema = schemaAt(own);
@@ -52,7 +52,7 @@ describe('tables of members', () => {
   it('cover every event type, record, key, policy, report and finding', () => {
     const documented = cases.map(([reference]) => reference.split(' + ')[0]);
     const documents = readdirSync(join(root, 'schemas')).filter((name) => /\.json$/.test(name));
-    // The values have tables of their own; any-event.json has no members, it chooses among the others. What is not part of the
+    // The values have lists of their own; any-event.json has no members, it chooses among the others. What is not part of the
     // format has documents of its own: docs/guide/report.md, docs/spec/bundle.md, docs/reference/import.md,
     // docs/guide/reconcile.md, docs/guide/gate.md, docs/guide/fleet.md.
     const others = [

@@ -1,5 +1,5 @@
 /**
- * The command line in one document, rendered from the definitions of its commands: as a manual page (troff, man(7)) and as
+ * The command line, rendered from the definitions of its commands: whole as a manual page (troff, man(7)), and as an index in
  * Markdown.
  */
 
@@ -69,8 +69,12 @@ export function renderManPage(program: Command): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** An option of as many commands with one text is described once, for all of them. */
+const COMMON = 5;
+
 /**
- * The same as Markdown, in tables to look up: each command once, and each option once with the commands that take it.
+ * An index in Markdown: each command with its purpose and the names of its options. What an option means, the help and the
+ * manual page say; only those that many commands take are described here.
  *
  * @param program - The program, with all its commands.
  * @returns The document, with a line feed at its end.
@@ -81,70 +85,50 @@ export function renderCommandReference(program: Command): string {
   const groupOf = (command: Command): string =>
     (command.parent === program ? command : command.parent)?.helpGroup() ?? '';
   const groups = new Set(leaves.map(({ command }) => groupOf(command)));
-  const options = new Map<string, { option: Option; users: string[] }>();
-  for (const { words, command } of leaves)
-    for (const option of command.options) {
-      const key = `${option.long ?? option.flags} ${option.flags} ${optionText(option)}`;
-      const entry = options.get(key) ?? { option, users: [] };
-      entry.users.push(words);
-      options.set(key, entry);
-    }
+  const counts = new Map<string, number>();
+  const keyOf = (option: Option): string => `\`${option.flags}\`: ${markdownText(optionText(option))}`;
+  for (const option of leaves.flatMap(({ command }) => command.options))
+    counts.set(keyOf(option), (counts.get(keyOf(option)) ?? 0) + 1);
+  const isCommon = (option: Option): boolean => (counts.get(keyOf(option)) ?? 0) >= COMMON;
+  const line = (command: Command): string => {
+    const usage = help
+      .commandUsage(command)
+      .replace(/^northroot /, '')
+      .replace(' [options]', '');
+    const own = command.options.filter((option) => !isCommon(option));
+    const names = own.map(({ long, flags }) => `\`${long ?? flags}\``);
+    return `- \`${usage}\`: ${markdownText(command.summary() || command.description())}${names.length === 0 ? '' : `. ${names.join(' ')}`}`;
+  };
   return [
     '# Commands',
     '',
     '<!-- Made from the commands: UPDATE=1 npx vitest run test/docs/man-page.test.ts -->',
     '',
-    'Every command and option. `northroot COMMAND --help` and `man northroot` show them with examples.',
+    'Each command with its own options. `northroot COMMAND --help` and `man northroot` say what each option means, and which of the [common ones](#common-options) a command takes, with examples.',
     ...[...groups].flatMap((heading) => [
       '',
       `## ${heading.replace(/:$/, '')}`,
       '',
-      ...markdownTable(
-        ['command', 'purpose'],
-        leaves
-          .filter(({ command }) => groupOf(command) === heading)
-          .map(({ command }) => [
-            `\`${help
-              .commandUsage(command)
-              .replace(/^northroot /, '')
-              .replace(' [options]', '')}\``,
-            command.summary() || command.description(),
-          ]),
-      ),
+      ...leaves.filter(({ command }) => groupOf(command) === heading).map(({ command }) => line(command)),
     ]),
     '',
-    '## Options',
+    '## Common options',
     '',
-    ...[...options.entries()]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(
-        ([, { option, users }]) =>
-          `- \`${option.flags}\` (${users.join(', ')}): ${markdownText(optionText(option))}`,
-      ),
+    ...[...counts]
+      .filter(([, count]) => count >= COMMON)
+      .map(([text]) => `- ${text}`)
+      .sort(),
     '',
-    '## Exit status',
+    '## Exit status, environment, files',
     '',
-    ...markdownTable(['status', 'meaning'], EXIT_STATUSES),
-    '',
-    '## Environment and files',
-    '',
-    ...markdownTable(
-      ['name', 'meaning'],
-      [...ENVIRONMENT, ...FILES].map(([name, text]) => [`\`${name}\``, text]),
-    ),
+    ...[...EXIT_STATUSES, ...ENVIRONMENT, ...FILES].map(([name, text]) => `- \`${name}\`: ${text}`),
     '',
   ].join('\n');
 }
 
-function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const line = (cells: readonly string[]): string => `| ${cells.map(markdownText).join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)];
-}
-
-/** Markup and ends of cells are escaped, except in code. The text is the program's own. */
+/** Markup is escaped. The text is the program's own. */
 function markdownText(text: string): string {
-  const escaped = text.startsWith('`') ? text : text.replace(/[*_<[]/g, '\\$&');
-  return escaped.replaceAll('|', '\\|');
+  return text.replace(/[*_<[]/g, '\\$&');
 }
 
 function optionLines(option: Option): string[] {

@@ -10,9 +10,10 @@ export function readText(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
 
-/** The paths of all documents: those at the top, and all in `docs/`. */
+/** The paths of all documents: those at the top, all in `docs/`, and what stands beside the code. */
 export const documents: readonly string[] = [
   ...readdirSync(root),
+  ...['bench/README.md', 'test/security-case.md'],
   ...(readdirSync(join(root, 'docs'), { recursive: true }) as string[]).map((name) => `docs/${name}`),
 ].filter((path) => path.endsWith('.md'));
 
@@ -30,7 +31,7 @@ export function namedBlocks(text: string): Map<string, string> {
 export type Table = string[][];
 
 /** Every table of a text with the line before it that is not blank. */
-export function tables(text: string): { before: string; rows: Table }[] {
+function tables(text: string): { before: string; rows: Table }[] {
   const found: { before: string; rows: Table }[] = [];
   let before = '';
   let rows: Table | undefined;
@@ -54,6 +55,29 @@ export function tables(text: string): { before: string; rows: Table }[] {
 /** The tables in the section with this heading, its subsections left out. */
 export function tablesOf(text: string, heading: string): Table[] {
   return tables(sectionOf(text, heading)).map(({ rows }) => rows);
+}
+
+/** Every list of a text whose items are `- name: text`, as such rows, with the line before it that is not blank. */
+export function lists(text: string): { before: string; rows: Table }[] {
+  const found: { before: string; rows: Table }[] = [];
+  let before = '';
+  let rows: Table | undefined;
+  for (const line of text.split('\n')) {
+    const [, name, rest = ''] = /^- (.+?)(?:: (.*))?$/.exec(line) ?? [];
+    if (name !== undefined) {
+      if (rows === undefined) found.push({ before, rows: (rows = []) });
+      rows.push([name, rest]);
+    } else if (line !== '' && !line.startsWith('  ')) {
+      rows = undefined;
+      before = line;
+    }
+  }
+  return found;
+}
+
+/** The lists in the section with this heading, its subsections left out. */
+export function listsOf(text: string, heading: string): Table[] {
+  return lists(sectionOf(text, heading)).map(({ rows }) => rows);
 }
 
 /** The text from a heading to the next. */

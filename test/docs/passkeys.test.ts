@@ -1,9 +1,9 @@
-/** docs/spec/passkeys.md: its worked bytes, recomputed with node:crypto alone; and its table, held against the schema. */
+/** docs/spec/passkeys.md: its worked bytes, recomputed with node:crypto alone; and its members, held against the schema. */
 
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { schemaDocument } from '../../src/format/schema/documents.js';
-import { codeOf, namedBlocks, readText, tables } from './markdown.js';
+import { codeOf, lists, namedBlocks, readText } from './markdown.js';
 
 const text = readText('docs/spec/passkeys.md');
 const blocks = namedBlocks(text);
@@ -58,7 +58,7 @@ describe('docs/spec/passkeys.md', () => {
       $defs: { webauthn: { properties: object; required: string[] } };
     };
     const { properties, required } = $defs.webauthn;
-    const [{ rows } = { rows: [] }] = tables(text);
+    const rows = lists(text).find(({ before }) => before.startsWith('<!-- schema: '))?.rows ?? [];
     const documented = rows.map(([member = '']) => [codeOf(member), !member.endsWith('?')]);
     expect(documented).toEqual(Object.keys(properties).map((name) => [name, required.includes(name)]));
   });

@@ -3,12 +3,13 @@
 import { describe, expect, it } from 'vitest';
 import { schemaDocument } from '../../src/format/schema/documents.js';
 import { NOT_CHECKED_CODES } from '../../src/rules/report/not-checked.js';
-import { codeOf, headings, readText, tables, tablesOf } from './markdown.js';
+import { codeOf, headings, lists, listsOf, readText } from './markdown.js';
 
 const document = readText('docs/spec/registries.md');
 
 function names(heading: string): (string | undefined)[] {
-  return tablesOf(document, heading).flatMap((rows) => rows.map(([name = '']) => codeOf(name)));
+  const [rows = []] = listsOf(document, heading);
+  return rows.map(([name = '']) => codeOf(name));
 }
 
 interface Schema {
@@ -61,14 +62,15 @@ describe('docs/spec/registries.md', () => {
     expect(readText(path)).toContain(`'${type}'`);
   });
 
-  it('leads to the tables of the others', () => {
-    const codes = tablesOf(readText('docs/spec/verification.md'), 'Not checked')
-      .flat()
-      .map(([code = '']) => codeOf(code));
+  it('leads to the lists of the others', () => {
+    const codes = listsOf(readText('docs/spec/verification.md'), 'Not checked')[0]?.map(([code = '']) =>
+      codeOf(code),
+    );
     expect(codes).toEqual([...NOT_CHECKED_CODES]);
-    const [index] = tables(document);
-    for (const [, where = ''] of index?.rows ?? []) {
-      const section = /^\[below\]\(#([a-z-]+)\)$/.exec(where)?.[1];
+    const [index] = lists(document);
+    expect(index?.rows.length).toBeGreaterThan(10);
+    for (const [name = ''] of index?.rows ?? []) {
+      const section = /\(\[below\]\(#([a-z-]+)\)\)$/.exec(name)?.[1];
       if (section === undefined) continue;
       const anchors = headings(document).map((heading) => heading.toLowerCase().replaceAll(' ', '-'));
       expect(anchors).toContain(section);

@@ -1,4 +1,4 @@
-/** Each promise of SECURITY.md is in docs/reference/security-case.md, with what keeps it and what shows it; and all that is named there is there. */
+/** Each promise of SECURITY.md is in test/security-case.md, with what keeps it and what shows it; and all that is named there is there. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,24 +7,15 @@ import { INVARIANTS } from '../invariants.js';
 import { headings, readText, root, sectionOf, tablesOf } from './markdown.js';
 
 const security = readText('SECURITY.md');
-const securityCase = readText('docs/reference/security-case.md');
+const securityCase = readText('test/security-case.md');
 
 /** Sections that say what is not promised, or promise nothing. */
-const LIMITS = [
-  'Security',
-  'Who is trusted',
-  'What `ok` does not prove',
-  'Hooks of coding agents',
-  'Approvals',
-  'Reporting',
-];
+const LIMITS = ['Security', 'What `ok` does not prove', 'Hooks of coding agents', 'Approvals', 'Reporting'];
 const promising = headings(security).filter((heading) => !LIMITS.includes(heading));
 
-/** What a section promises: the first words of its items, the first cells of its table, or else the whole of it. */
+/** What a section promises: the first words of its items, or else the whole of it. */
 function promisesOf(heading: string): string[] {
   const section = sectionOf(security, heading);
-  const [table] = tablesOf(security, heading);
-  if (table !== undefined) return table.map(([who = '']) => who);
   const items = section.split('\n').filter((line) => line.startsWith('- '));
   if (items.length === 0) return [heading];
   return items.map((item) => {
@@ -43,14 +34,11 @@ interface Row {
   readonly restsOn: string;
 }
 
-function rowsOf(heading: string): Row[] {
-  const [table = []] = tablesOf(securityCase, heading);
-  return table.map(([promise = '', keptBy = '', holds = '', fails = '', model = '', restsOn = '']) => {
-    return { promise, keptBy, holds, fails, model, restsOn };
-  });
-}
-
-const rows = promising.flatMap((heading) => rowsOf(heading).map((row) => [row.promise, row] as const));
+const [table = []] = tablesOf(securityCase, 'Security case');
+const rows = table.map(([promise = '', keptBy = '', holds = '', fails = '', model = '', restsOn = '']) => {
+  const row: Row = { promise, keptBy, holds, fails, model, restsOn };
+  return [promise, row] as const;
+});
 
 /** Paths in backticks, and what is quoted behind each. */
 function namedIn(cell: string): { readonly path: string; readonly title: string | undefined }[] {
@@ -65,13 +53,8 @@ function wordsIn(cell: string): string[] {
 }
 
 describe('each promise', () => {
-  it.each(promising)('of "%s" has its line, and nothing else has one', (heading) => {
-    expect(rowsOf(heading).map(({ promise }) => promise)).toEqual(promisesOf(heading));
-  });
-
-  it('is in a section that SECURITY.md has', () => {
-    const own = headings(securityCase).filter((heading) => heading !== 'Security case');
-    expect(own).toEqual(promising);
+  it('has its line, in the order of SECURITY.md, and nothing else has one', () => {
+    expect(rows.map(([promise]) => promise)).toEqual(promising.flatMap(promisesOf));
   });
 
   it.each(rows)('%s: is kept by code that is there', (_, { keptBy }) => {
@@ -94,13 +77,11 @@ describe('each promise', () => {
     },
   );
 
-  it.each(rows)('%s: has a model, or says that it has none', (_, { model, fails }) => {
+  it.each(rows)('%s: has a model, or says that it has none', (_, { model }) => {
     const isModelled = namedIn(model).some(({ path }) =>
       /^(?:formal|test\/(?:exploration|simulation))\b/.test(path),
     );
-    const hasGap = /^gap: ./.test(model) || /`test\//.test(model);
-    const isLimit = fails.startsWith('limit: ');
-    expect(isModelled || hasGap || (isLimit && model === 'none')).toBe(true);
+    expect(isModelled || /^none\b/.test(model) || /`test\//.test(model)).toBe(true);
     for (const word of /invariants ([^;]*?)(?: in |$)/.exec(model)?.[1]?.matchAll(/`([^`]+)`/g) ?? [])
       expect(Object.keys(INVARIANTS)).toContain(word[1]);
   });

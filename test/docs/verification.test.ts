@@ -38,7 +38,7 @@ import {
   note,
   verify,
 } from './ledger-kit.js';
-import { codeOf, readText, tablesOf } from './markdown.js';
+import { codeOf, listsOf, readText, tablesOf } from './markdown.js';
 
 const document = readText('docs/spec/verification.md');
 const [a, b, c] = [makeSigner(), makeSigner(), makeSigner()];
@@ -53,8 +53,9 @@ const listed = [...document.matchAll(/^\d+\. (`[A-Z].*)$/gm)].flatMap(([, item =
   }));
 });
 
-function table(heading: string, index = 0) {
-  return tablesOf(document, heading)[index] ?? [];
+/** The first list of a section. */
+function list(heading: string) {
+  return listsOf(document, heading)[0] ?? [];
 }
 
 function policy(more: Partial<TrustPolicy> = {}): TrustPolicy {
@@ -106,7 +107,7 @@ describe('the lists and tables', () => {
   });
 
   it('of roles names the roles that sign each type', () => {
-    const rows = table('Keys').map(([type = '', roles = '']) => [
+    const rows = list('Keys').map(([type = '', roles = '']) => [
       codeOf(type) ?? 'x.other',
       [...roles.matchAll(/`(\w+)`/g)].map(([, role]) => role).sort(),
     ]);
@@ -120,7 +121,7 @@ describe('the lists and tables', () => {
   });
 
   it('of verdicts has the exit status of each', async () => {
-    const statuses = table('Verdicts').map(([verdict = '', , status = '']) => [
+    const statuses = (tablesOf(document, 'Verdicts')[0] ?? []).map(([verdict = '', , status = '']) => [
       codeOf(verdict),
       Number(status),
     ]);
@@ -135,7 +136,7 @@ describe('the lists and tables', () => {
   });
 
   it('of codes that were not checked is complete and in order', async () => {
-    const rows = table('Not checked').map(([code = '']) => codeOf(code));
+    const rows = list('Not checked').map(([code = '']) => codeOf(code));
     const first = { event: genesis([manager()]), signers: [a] };
     const sealed = ledger(
       first,
@@ -203,7 +204,7 @@ describe('the lists and tables', () => {
     );
     const lists = reports.map(({ not_checked: list }) => list.map(({ code }) => code));
     expect(new Set(lists.flat())).toEqual(new Set(rows));
-    // Each list in the order of the table.
+    // Each in the order of the document.
     for (const list of lists) expect(list).toEqual(rows.filter((code) => list.includes(code ?? '')));
   });
 });
