@@ -50,7 +50,7 @@ export function rememberDecision(
   decision: AuthorizationDecision,
 ): void {
   let all = remembered.get(ledger);
-  if (all === undefined) remembered.set(ledger, (all = new Map()));
+  if (all === undefined) remembered.set(ledger, (all = new Map<string, AuthorizationDecision>()));
   const name = nameOf(request);
   // An approval serves once.
   if (decision.decision === 'deny' || decision.approvalIds !== undefined) all.delete(name);
