@@ -7,5 +7,10 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
 
 /** The members that are not `undefined`, in their order. */
 export function defined<T extends object>(members: T): Defined<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
+  const left: Record<string, unknown> = {};
+  for (const name of Object.keys(members)) {
+    const value = (members as Readonly<Record<string, unknown>>)[name];
+    if (value !== undefined) left[name] = value;
+  }
+  return left as Defined<T>;
 }

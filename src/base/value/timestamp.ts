@@ -97,10 +97,22 @@ export function formatInstant(instant: bigint): string {
   if (seconds < MIN_SECOND || seconds > MAX_SECOND) {
     throw new RangeError('expected an instant in the years 0000 to 9999');
   }
-  // Within these years Date writes exactly `YYYY-MM-DDThh:mm:ss.sssZ`.
-  const whole = new Date(Number(seconds) * 1000).toISOString().slice(0, WHOLE_LENGTH);
+  const whole = formatSecond(Number(seconds));
   if (nanos === 0n) return `${whole}Z`;
   return `${whole}.${nanos.toString().padStart(MAX_FRACTION_DIGITS, '0').replace(/0+$/, '')}Z`;
+}
+
+let lastSecond = NaN;
+let lastWhole = '';
+
+/** Most instants are of the second before. */
+function formatSecond(second: number): string {
+  if (second !== lastSecond) {
+    // Within these years Date writes exactly `YYYY-MM-DDThh:mm:ss.sssZ`.
+    lastWhole = new Date(second * 1000).toISOString().slice(0, WHOLE_LENGTH);
+    lastSecond = second;
+  }
+  return lastWhole;
 }
 
 function assertTimestamp(text: string): void {

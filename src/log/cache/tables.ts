@@ -272,6 +272,8 @@ export class IndexedGrants implements GrantTable {
   readonly #numbers = new Map<string, number>();
   readonly #changed = new Set<Grant>();
   readonly #added: { readonly id: string; readonly grant: Grant }[] = [];
+  /** The written grants of principals, as far as they were read: every decision asks for them. */
+  readonly #written = new Map<string, { readonly count: number; readonly indexes: number[] }>();
   #size: number;
 
   constructor(entries: Entries, size: number) {
@@ -319,11 +321,12 @@ export class IndexedGrants implements GrantTable {
   }
 
   *allowedTo(principalId: string): Generator<Grant, void, void> {
-    const written = this.#countOf(principalId);
-    for (let n = 0; n < written; n += 1) {
-      const index = this.#entries.get(ofPrincipal(principalId, n));
+    const { count, indexes } = this.#writtenOf(principalId);
+    for (let n = 0; n < count; n += 1) {
+      const index = indexes[n] ?? this.#entries.get(ofPrincipal(principalId, n));
       const grant = typeof index === 'number' ? this.at(index) : undefined;
       if (grant === undefined) throw new IndexFault('the list of a principal is malformed');
+      indexes[n] = grant.index;
       yield grant;
     }
     for (const { grant } of this.#added)
@@ -344,12 +347,14 @@ export class IndexedGrants implements GrantTable {
       changes.push(this.#entries.change(`G:${id}`, grant.index));
       if (grant.decision !== 'allow') continue;
       const { principalId } = grant;
-      const count = counts.get(principalId) ?? this.#countOf(principalId);
+      const count = counts.get(principalId) ?? this.#writtenOf(principalId).count;
       changes.push(this.#entries.change(ofPrincipal(principalId, count), grant.index));
       counts.set(principalId, count + 1);
     }
-    for (const [principalId, count] of counts)
+    for (const [principalId, count] of counts) {
       changes.push(this.#entries.change(ofPrincipal(principalId), count));
+      this.#written.delete(principalId);
+    }
     for (const grant of this.#changed) {
       const form = saveGrant(grant, 'changes', (limit, node) => {
         changes.push(this.#entries.change(nodeKey(grant.index, limit, node.id), node));
@@ -361,9 +366,14 @@ export class IndexedGrants implements GrantTable {
     return changes;
   }
 
-  #countOf(principalId: string): number {
+  #writtenOf(principalId: string): { readonly count: number; readonly indexes: number[] } {
+    const known = this.#written.get(principalId);
+    if (known !== undefined) return known;
     const count = this.#entries.get(ofPrincipal(principalId));
-    return typeof count === 'number' ? count : 0;
+    const read = { count: typeof count === 'number' ? count : 0, indexes: [] };
+    if (this.#written.size >= MAX_CACHED) this.#written.clear();
+    this.#written.set(principalId, read);
+    return read;
   }
 }
 

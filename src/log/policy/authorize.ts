@@ -16,8 +16,20 @@ import {
   type HonourOptions,
   type PolicyEvaluator,
 } from './evaluator.js';
+import {
+  expectDecision,
+  type ExpectedDecision,
+  isAsExpected,
+  rememberDecision,
+} from './expected-decision.js';
 import { findKnownAnswer, type KnownAnswer } from './known-answer.js';
-import { startExecution, type StartedExecution, StartMaker, type StartRequest } from './start.js';
+import {
+  type ExpectedStart,
+  startExecution,
+  type StartedExecution,
+  StartMaker,
+  type StartRequest,
+} from './start.js';
 import { sweepExpired } from './sweep.js';
 
 export interface AuthorizeOptions extends LedgerOptions, HonourOptions {
@@ -200,22 +212,45 @@ async function decideAction(
   const { ttlMs, ...asked } = request;
   assertTtl(ttlMs, asked.expiresAt);
   const readClock = (): string => asked.now ?? told?.() ?? presentTime(clock);
-  let decision: AuthorizationDecision | undefined;
-  let end: string | undefined;
-  const makeEvent = (state: VerifyState): Entry => {
-    const evaluator = policy?.(state) ?? new GrantEvaluator(state, { honourImported });
+  const askNow = (): AuthorizationRequest => {
     const now = readClock();
     const expiresAt = asked.expiresAt ?? endOf(ttlMs, now);
-    const whole = { ...asked, now, ...(expiresAt === undefined ? {} : { expiresAt }) };
-    const evaluated = evaluator.evaluate(whole);
+    return { ...asked, now, ...(expiresAt === undefined ? {} : { expiresAt }) };
+  };
+  let decision: AuthorizationDecision | undefined;
+  let end: string | undefined;
+  let expected: ExpectedDecision | undefined;
+  let expectedStart: ExpectedStart | undefined;
+  const expects = (complete: (entry: Entry) => string): void => {
+    expected = undefined;
+    expectedStart = undefined;
+    const likely = expectDecision(ledger, askNow());
+    if (likely === undefined) return;
+    const eventId = complete(likely.entry);
+    expected = likely;
+    expectedStart = maker?.expect(likely.request, eventId);
+    if (expectedStart !== undefined) complete(expectedStart.entry);
+  };
+  const makeEvent = (state: VerifyState): Entry => {
+    const likely = expected;
+    expected = undefined;
+    const grants = policy === undefined ? new GrantEvaluator(state, { honourImported }) : undefined;
+    const evaluator = grants ?? (policy?.(state) as PolicyEvaluator);
+    const whole = likely?.request ?? askNow();
+    const evaluated =
+      grants === undefined || likely === undefined
+        ? evaluator.evaluate(whole)
+        : grants.evaluateWellFormed(whole);
     const known = findKnownAnswer(state, whole, evaluated, honourImported);
     if (known !== undefined) throw new Answered(known);
     decision = evaluated;
-    end = evaluated.decision === 'allow' ? expiresAt : undefined;
+    end = evaluated.decision === 'allow' ? whole.expiresAt : undefined;
+    if (grants !== undefined) rememberDecision(ledger, whole, evaluated);
+    if (likely !== undefined && isAsExpected(evaluated, likely)) return likely.entry;
     return { event: draftDecision(whole, decision, evaluator), isAnew: true };
   };
   const before = (state: VerifyState): Entry[] => {
-    const now = readClock();
+    const now = expected?.request.now ?? readClock();
     return isTimestamp(now) ? sweepExpired(ledger, state, now) : [];
   };
   const toStart = start && { ...start, paramsDigest: asked.paramsDigest, honourImported };
@@ -223,12 +258,13 @@ async function decideAction(
   const after = (state: VerifyState, { eventId }: Appended): Entry[] => {
     if (maker === undefined || decision?.decision !== 'allow') return [];
     signal?.throwIfAborted();
-    return [maker.make(state, eventId)];
+    return [maker.make(state, eventId, expectedStart)];
   };
   try {
     const { followers, refusal, ...recorded } = await ledger.decide(makeEvent, {
       signal,
       before,
+      ...(policy === undefined ? { expects } : {}),
       ...(maker && { after }),
     });
     const [started] = followers ?? [];

@@ -144,6 +144,11 @@ export const GRANTS_POLICY_ID = 'northroot/grants/1';
 /** The `policy_id` of decisions that advisers took part in. */
 export const GATE_POLICY_ID = 'northroot/gate/1';
 
+export const GRANTS_POLICY = {
+  policyId: GRANTS_POLICY_ID,
+  policyDigest: sha256Digest(canonicalBytes({ policy_id: GRANTS_POLICY_ID })),
+} as const;
+
 /** What is recorded where advice decided, or asked for an approval, and names no policy of its own. */
 const ADVISED = {
   policyId: GATE_POLICY_ID,
@@ -225,8 +230,8 @@ export function askedGrantOf({ check, code }: Pick<PolicyCheck, 'check' | 'code'
  * grants that deny, the one that came nearest to allowing it is told.
  */
 export class GrantEvaluator implements PolicyEvaluator {
-  readonly policyId = GRANTS_POLICY_ID;
-  readonly policyDigest = sha256Digest(canonicalBytes({ policy_id: GRANTS_POLICY_ID }));
+  readonly policyId = GRANTS_POLICY.policyId;
+  readonly policyDigest = GRANTS_POLICY.policyDigest;
   readonly #state: VerifyState;
   readonly #honoured: readonly string[];
 
@@ -240,7 +245,15 @@ export class GrantEvaluator implements PolicyEvaluator {
   }
 
   evaluate(request: AuthorizationRequest): AuthorizationDecision {
-    const event = toEvent(request);
+    return this.#answer(request, toEvent(request));
+  }
+
+  /** {@link GrantEvaluator.evaluate} of a request that was found well-formed: an event that allows it was made. */
+  evaluateWellFormed(request: AuthorizationRequest): AuthorizationDecision {
+    return this.#answer(request, draftAllowed(request));
+  }
+
+  #answer(request: AuthorizationRequest, event: AuthorizationEvent): AuthorizationDecision {
     const { denial } = request.advice ?? {};
     if (denial !== undefined) return denyAs(denial);
     const grants = this.#candidates(request);
@@ -551,6 +564,16 @@ function toEventId(id: string): Digest {
 
 /** The action as it would be recorded: the event schemas check requests too. @throws TypeError, RangeError */
 function toEvent(request: AuthorizationRequest): AuthorizationEvent {
+  const event = draftAllowed(request);
+  const [fault] = checkEvent(event);
+  if (fault === undefined) return event;
+  const { code, pointer, expected, actual } = fault;
+  const message = `${pointer}: expected ${expected}, found ${actual}`;
+  throw code === 'SCHEMA' || code === 'TIMESTAMP_INVALID' ? new TypeError(message) : new RangeError(message);
+}
+
+/** @throws TypeError for malformed resources, which no event has */
+function draftAllowed(request: AuthorizationRequest): AuthorizationEvent {
   const { grantId = ANY_ID, meters = [] } = request;
   assertResources(request.resources);
   const { approvalIds } = request;
@@ -561,18 +584,13 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
     reservation: meters,
     ...defined({ approvalIds }),
   } as const;
-  const event = {
+  return {
     event_version: '1',
     event_id: ANY_DIGEST,
     payload_digest: ANY_DIGEST,
     canonical_profile_id: CANONICAL_PROFILE_ID,
     ...draftDecision(request, allowed, { policyId: GRANTS_POLICY_ID, policyDigest: ANY_DIGEST }),
-  };
-  const [fault] = checkEvent(event);
-  if (fault === undefined) return event as unknown as AuthorizationEvent;
-  const { code, pointer, expected, actual } = fault;
-  const message = `${pointer}: expected ${expected}, found ${actual}`;
-  throw code === 'SCHEMA' || code === 'TIMESTAMP_INVALID' ? new TypeError(message) : new RangeError(message);
+  } as unknown as AuthorizationEvent;
 }
 
 /** @throws TypeError unless resources are pairs of text */

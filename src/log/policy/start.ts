@@ -56,6 +56,13 @@ export async function startExecution(
   return maker.started(await decideUnder(ledger, wanted, makes, { signal, before }));
 }
 
+/** A start that is expected, and its entry. */
+export interface ExpectedStart {
+  readonly what: StartOf;
+  readonly startedAt: string;
+  readonly entry: Entry;
+}
+
 /** Makes the event of one start under the write lock. */
 export class StartMaker {
   readonly #ledger: Ledger;
@@ -67,13 +74,25 @@ export class StartMaker {
     this.#request = request;
   }
 
+  /** The start of an action that is expected to be allowed as it was asked for. @param authorizationId - `sha-256:…` */
+  expect(
+    { principalId, toolName, intentDigest }: Pick<Permission, 'principalId' | 'toolName' | 'intentDigest'>,
+    authorizationId: string,
+  ): ExpectedStart {
+    const { paramsDigest, now, meterUsed = [] } = this.#request;
+    const what = { authorizationId, principalId, toolName, intentDigest, paramsDigest, startId: undefined };
+    const startedAt = readClock(now);
+    return { what, startedAt, entry: { event: draftStart(what, startedAt, meterUsed) } };
+  }
+
   /**
    * @param id - The authorization's id, `sha-256:…`, or another name of it
+   * @param expected - Its time is the start's, and its entry where that turns out to be the start
    * @throws NorthrootError as {@link startExecution}
    */
-  make(state: VerifyState, id: string): Entry {
+  make(state: VerifyState, id: string, expected?: ExpectedStart): Entry {
     const { paramsDigest, now, ...request } = this.#request;
-    const startedAt = readClock(now);
+    const startedAt = expected?.startedAt ?? readClock(now);
     const found = findPermission(state, id, { ...request, now: startedAt });
     if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest))
       throw refuse('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one');
@@ -87,7 +106,9 @@ export class StartMaker {
       this.#ledger.assertAdmissible({
         event: draftExecution(permission, { startedAt, endedAt, meterUsed, outcome: 'unknown' }),
       });
-    return { event: draftStart(permission, startedAt, meterUsed) };
+    return expected !== undefined && isSameStart(permission, expected.what)
+      ? expected.entry
+      : { event: draftStart(permission, startedAt, meterUsed) };
   }
 
   /** What was started, once the event that was made last is on disk. */
@@ -103,8 +124,25 @@ function readClock(now: StartRequest['now'] = () => presentTime()): string {
   return typeof now === 'string' ? now : now();
 }
 
+/** What a start says of its permission. */
+type StartOf = Pick<
+  Permission,
+  'authorizationId' | 'principalId' | 'toolName' | 'intentDigest' | 'paramsDigest' | 'startId'
+>;
+
+function isSameStart(one: StartOf, other: StartOf): boolean {
+  return (
+    one.authorizationId === other.authorizationId &&
+    one.principalId === other.principalId &&
+    one.toolName === other.toolName &&
+    formatDigest(one.intentDigest) === formatDigest(other.intentDigest) &&
+    one.paramsDigest === other.paramsDigest &&
+    one.startId === other.startId
+  );
+}
+
 /** The start's draft; follows the start that it takes over. */
-function draftStart(permission: Permission, startedAt: string, meterUsed: MeterVector): object {
+function draftStart(permission: StartOf, startedAt: string, meterUsed: MeterVector): object {
   const { startId } = permission;
   return {
     event_type: START_TYPE,

@@ -42,6 +42,8 @@ const MAX_GROUP_RECORDS = 1_000;
 const MAX_GROUP_BYTES = 8 * 1024 * 1024;
 /** Events signed ahead at once. */
 const SIGNED_AT_ONCE = 64;
+/** Decisions made ahead at once, some of two events: more would be lost where a group ends by its time. */
+const MADE_AT_ONCE = 32;
 /** Consecutive conflicts with another writer, without locks. */
 const MAX_CONFLICTS = 100;
 /** How long requests that may wait do, in milliseconds. */
@@ -256,7 +258,7 @@ export class GroupCommit {
   async #fill(group: Group, jobs: Job[]): Promise<void> {
     const { timer, locks } = this.#parts;
     const end = this.#clock.ticks() + locks.groupMs;
-    const ahead = new Map<Job, Prepared>();
+    let aheadUntil = 0;
     for (const [index, job] of jobs.entries()) {
       const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && this.#clock.ticks() > end);
       if (isFull || group.isAhead) {
@@ -271,8 +273,8 @@ export class GroupCommit {
       try {
         if (index % SIGNED_AT_ONCE === 0)
           this.#parts.maker.signAhead(eventsOf(jobs.slice(index, index + SIGNED_AT_ONCE)));
-        if (isFree(job) && !ahead.has(job)) this.#makeAhead(jobs, index, ahead);
-        const looking = group.add(job, ahead.get(job));
+        if (index >= aheadUntil) aheadUntil = this.#makeAhead(jobs, index, group.ahead);
+        const looking = group.add(job);
         if (looking !== undefined) await looking;
       } catch (error) {
         if (error instanceof IndexFault) throw error;
@@ -294,21 +296,36 @@ export class GroupCommit {
     }
   }
 
-  /** Makes and signs the events of a job and of those behind it that need no state. What cannot be made is tried again in its turn. */
-  #makeAhead(jobs: readonly Job[], from: number, made: Map<Job, Prepared>): void {
+  /**
+   * Makes and signs what the jobs from here on need no state for, or expect. What cannot be made is tried again in its turn.
+   * @returns The first job that it did not look at
+   */
+  #makeAhead(jobs: readonly Job[], from: number, made: Map<Job | Entry, Prepared>): number {
     const { maker, running } = this.#parts;
     const row: Prepared[] = [];
-    for (const job of jobs.slice(from, from + SIGNED_AT_ONCE)) {
-      if (!isFree(job)) break;
-      try {
-        const prepared = maker.prepare(job.makes(running.deciding));
-        made.set(job, prepared);
-        row.push(prepared);
-      } catch {
-        break;
+    const complete = (entry: Entry, as: Job | Entry = entry): string => {
+      const prepared = maker.prepare(entry);
+      made.set(as, prepared);
+      row.push(prepared);
+      return toDigestText(prepared.line.eventId);
+    };
+    let at = from;
+    // Up to the first that can only be made in its turn: the times of records are in their order.
+    for (let isMade = true; isMade && at < jobs.length && at - from < MADE_AT_ONCE; at += 1) {
+      const job = jobs[at] as Job;
+      const before = row.length;
+      if (job.kind === 'decision') {
+        try {
+          if (job.expects !== undefined) job.expects((entry) => complete(entry));
+          else if (isFree(job)) complete(job.makes(running.deciding), job);
+        } catch {
+          // Its turn shows why.
+        }
       }
+      isMade = row.length > before;
     }
     maker.signAhead(row);
+    return at;
   }
 
   /** A group was not written, or may not have been. */
@@ -383,6 +400,8 @@ class Group {
   readonly made: CheckpointResult[] = [];
   /** Run when the lines are on disk. */
   readonly acts: ActJob[] = [];
+  /** What was made ahead: the events of jobs that need no state, and entries that were expected. */
+  readonly ahead = new Map<Job | Entry, Prepared>();
   bytes = 0;
   /** Set when an event was judged but not written: the state MUST be discarded. */
   isAhead = false;
@@ -395,11 +414,10 @@ class Group {
 
   /**
    * Makes a job's record.
-   * @param prepared - Of a decision, if it was made ahead
    * @returns A promise only for an asynchronous query
    * @throws what the job is rejected with
    */
-  add(job: Job, prepared?: Prepared): Promise<void> | undefined {
+  add(job: Job): Promise<void> | undefined {
     if (job.kind !== 'due') job.withdrawal?.take();
     switch (job.kind) {
       case 'look': {
@@ -424,7 +442,7 @@ class Group {
         const { running, maker } = this.#parts;
         running.assertDecidable();
         for (const entry of job.before?.(running.deciding) ?? []) this.#addEvent(maker.prepare(entry));
-        const made = prepared ?? maker.prepare(job.makes(running.deciding));
+        const made = this.ahead.get(job) ?? this.#prepare(job.makes(running.deciding));
         const appended = this.#addEvent(made);
         const decided = job.after === undefined ? appended : this.#follow(appended, job.after);
         this.outcomes.push(() => job.resolve(decided));
@@ -440,16 +458,20 @@ class Group {
 
   /** Adds what follows a decision. The decision stands whatever becomes of it. */
   #follow(appended: Appended, after: NonNullable<DecideOptions['after']>): Decided {
-    const { running, maker } = this.#parts;
+    const { running } = this.#parts;
     const followers: Appended[] = [];
     try {
       for (const entry of after(running.deciding, appended))
-        followers.push(this.#addEvent(maker.prepare(entry)));
+        followers.push(this.#addEvent(this.#prepare(entry)));
     } catch (refusal) {
       if (refusal instanceof IndexFault) throw refusal;
       return { ...appended, followers, refusal };
     }
     return { ...appended, followers };
+  }
+
+  #prepare(entry: Entry): Prepared {
+    return this.ahead.get(entry) ?? this.#parts.maker.prepare(entry);
   }
 
   /** Reports the outcomes so far. */
@@ -566,7 +588,9 @@ interface DueJob {
 
 /** An event made when its place is known. */
 interface DecisionJob
-  extends Promised<Decided>, Pick<DecideOptions, 'before' | 'after' | 'mayWait' | 'ignoresState'> {
+  extends
+    Promised<Decided>,
+    Pick<DecideOptions, 'before' | 'after' | 'mayWait' | 'ignoresState' | 'expects'> {
   readonly kind: 'decision';
   readonly makes: (state: VerifyState) => Entry;
   readonly givenAt: string;

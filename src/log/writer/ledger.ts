@@ -138,11 +138,11 @@ export class Ledger {
    */
   decide(makes: (state: VerifyState) => Entry, options: DecideOptions = {}): Promise<Decided> {
     const { commits } = this.#parts;
-    const { signal, before, after, mayWait, ignoresState } = options;
+    const { signal, before, after, mayWait, ignoresState, expects } = options;
     return ask<Decided>(signal, (promised) => {
       commits.assertUsable();
       const givenAt = nowOf(this.#options);
-      const given = { makes, before, after, mayWait, ignoresState, givenAt };
+      const given = { makes, before, after, mayWait, ignoresState, expects, givenAt };
       commits.add({ ...promised, kind: 'decision', ...given });
     });
   }

@@ -22,6 +22,12 @@ export interface DecideOptions extends PatientOptions {
    * those next to it, which are signed faster in a row, and once more where that turn is in a later group. Without `before` and `after`. Default false.
    */
   readonly ignoresState?: boolean | undefined;
+  /**
+   * Makes the entries that the event and those after it will probably be, shortly before its turn, together with those next to it, which
+   * are signed faster in a row. `complete` answers an entry's id, `sha-256:…`, and throws what is thrown for one that is malformed. Where
+   * `makes` or `after` then returns one of these very entries, it is complete. What it throws has no effect.
+   */
+  readonly expects?: ((complete: (entry: Entry) => string) => void) | undefined;
   /** Makes entries for the same group, before the event. If one cannot be appended, nothing is. */
   readonly before?: ((state: VerifyState) => readonly Entry[]) | undefined;
   /**

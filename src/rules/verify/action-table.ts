@@ -46,6 +46,8 @@ export class ActionTable implements Actions {
   #numberOf: (id: string) => number = () => -1;
   /** What was set or unpacked last: an action is asked about several times in a row. */
   #last: { readonly id: string; readonly packed: string; readonly action: Action } | undefined;
+  /** What was read last of a row, likewise. */
+  #lastRead: { readonly row: number; readonly action: Action } | undefined;
   /** The open ones by the number of their root grant, once somebody asked. */
   #under: Map<number, number> | undefined;
 
@@ -166,12 +168,14 @@ export class ActionTable implements Actions {
     if (this.rows.isDenied(row)) this.#denied -= 1;
     else this.#countRow(row, -1);
     this.rows.free(row);
+    this.#lastRead = undefined;
     return true;
   }
 
   clear(): void {
     for (const [, row] of this.#placed.entries()) this.rows.free(row);
     this.#placed = new RowColumn();
+    this.#lastRead = undefined;
     this.#denied = 0;
     this.#packed.clear();
     this.#under = undefined;
@@ -207,7 +211,9 @@ export class ActionTable implements Actions {
   }
 
   #read(row: number): Action {
-    return this.rows.read(row, (index) => this.#grants.at(index));
+    if (this.#lastRead?.row !== row)
+      this.#lastRead = { row, action: this.rows.read(row, (index) => this.#grants.at(index)) };
+    return this.#lastRead.action;
   }
 
   #pack(id: string, action: Action): string {

@@ -40,7 +40,9 @@ export function findGrantAbove(state: VerifyState, line: ExaminedLine): Grant | 
   const named = findNamed(line);
   if (named === undefined) return undefined;
   const id = fromDigestText(named);
-  return grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
+  // An id is that of one event; an execution usually names an action.
+  const found = line.type === 'execution' ? actions.get(id)?.grant : undefined;
+  return found ?? grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
 }
 
 /**
