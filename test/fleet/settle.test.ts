@@ -2,7 +2,7 @@
 
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { NorthrootError } from '../../src/base/error.js';
 import { settleSlices } from '../../src/log/fleet/settle.js';
 import { authorizeAction } from '../../src/log/policy/authorize.js';
@@ -97,13 +97,12 @@ describe('settling', () => {
     const { child } = await createChild(path('c2'), parent, grantId, { usd: '10' });
     const end = await begin(child, { usd: '5' });
     expect(await codeOf(settleSlices(parent, child))).toBe('SLICE_OPEN');
-    let waited = 0;
-    const settling = settleSlices(parent, child, { waitMs: 60_000, onWaiting: () => (waited += 1) });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const onWaiting = vi.fn();
+    const settling = settleSlices(parent, child, { waitMs: 60_000, onWaiting });
+    await vi.waitFor(() => expect(onWaiting).toHaveBeenCalled(), { timeout: 60_000 });
     await end({ usd: '2' });
     const [settled] = await settling;
     expect(settled?.used).toEqual([{ unit: 'usd', amount: int(2) }]);
-    expect(waited).toBeGreaterThan(0);
     await closeAll(parent, child);
     await expectSettled('p2', 'c2', 2);
 
