@@ -20,6 +20,7 @@ export {
   type OverdueCall,
   type Settled,
   type SettleOptions,
+  type UnsettledCall,
 } from '../gate/gate.js';
 
 export { cedarAdviser, type CedarModule, type CedarOptions } from '../gate/advisers/cedar.js';

@@ -1,10 +1,11 @@
 /** The amounts' part of the fast step (rules 5 and 14): what an event reserves, returns and uses, and whether the caps allow it. */
 
 import { type Rational, rationalOfDecimal } from '../base/value/rational.js';
-import { isMeasuredUnit } from '../format/event/meter-basis.js';
 import type { Account } from '../rules/bounds/grant.js';
 import { type ActionRow, type ActionRows, MAX_ROW_UNITS } from '../rules/verify/action-rows.js';
+import { foldOne } from '../rules/verify/line-findings.js';
 import type { Links } from '../rules/verify/links.js';
+import type { VerifyState } from '../rules/verify/state.js';
 import type { BlockTexts } from './blocks/block-texts.js';
 import {
   BoundsView,
@@ -53,10 +54,22 @@ export class FastAmounts {
   #count = 0;
   readonly #changes: Change[] = [];
   #changeCount = 0;
+  /** Undefined where the fast step may not fold findings. */
+  readonly #folding: Pick<VerifyState, 'foldRoots'> | undefined;
+  /** What the findings of the current event fold under. */
+  readonly #folded: string[] = [];
+  #foldedCount = 0;
   /** The bounds of what is under no grant: none. */
   readonly unbounded = new BoundsView(undefined, this.#accounts);
 
-  constructor(grants: Links['grants'], rows: ActionRows, texts: BlockTexts) {
+  /** @param folding - Counts findings that only add to an earlier one. */
+  constructor(
+    grants: Links['grants'],
+    rows: ActionRows,
+    texts: BlockTexts,
+    folding?: Pick<VerifyState, 'foldRoots'>,
+  ) {
+    this.#folding = folding;
     this.#grants = grants;
     this.#rows = rows;
     this.#texts = texts;
@@ -83,6 +96,7 @@ export class FastAmounts {
   begin(): void {
     this.#count = 0;
     this.#changeCount = 0;
+    this.#foldedCount = 0;
   }
 
   /** Reads the meters; false where one of them is too large or too fine. */
@@ -181,7 +195,7 @@ export class FastAmounts {
       if (amount.value === 0) continue;
       const bounds = view.unit(amount.unit);
       if (bounds === undefined || !isCapped(amount, bounds)) return false;
-      if (bounds.accounts.length === 0 && !isMeasuredUnit(amount.unit)) return false;
+      if (bounds.uncapped !== undefined && !this.#fold(bounds.uncapped)) return false;
       for (const account of bounds.accounts) if (!this.#reserveIn(account, amount)) return false;
     }
     return true;
@@ -213,9 +227,9 @@ export class FastAmounts {
       while (place < reserved && all.unit(action, place) !== amount.unit) place += 1;
       const isReserved = place < reserved;
       if (isReserved && !isAtMost(amount, all.amount(action, place), all.scale(action, place))) return false;
-      // Nothing caps what is under no grant.
-      const isUncapped = !isReserved && amount.value !== 0 && bounds.accounts.length === 0;
-      if (isUncapped && view.grant !== undefined && !isMeasuredUnit(amount.unit)) return false;
+      const { uncapped } = bounds;
+      const isFound = uncapped !== undefined && !isReserved && amount.value !== 0;
+      if (isFound && !this.#fold(uncapped)) return false;
       const [back, backScale] = isReserved ? [all.amount(action, place), all.scale(action, place)] : [0, 0];
       const estimated =
         (flags & row.HAS_UNIT_BASES) === 0 ? row.IS_ESTIMATED : 1 << (row.FIRST_ESTIMATED + i);
@@ -226,6 +240,13 @@ export class FastAmounts {
     // Amounts that were reserved and not stated count as used: that takes the slow path.
     for (let place = 0; place < reserved; place += 1)
       if (this.#find(all.unit(action, place)) === undefined && all.amount(action, place) !== 0) return false;
+    return true;
+  }
+
+  /** Whether the finding of a unit without a cap only adds to an earlier one. */
+  #fold(cause: string): boolean {
+    if (this.#folding?.foldRoots.get(cause) === undefined) return false;
+    this.#folded[this.#foldedCount++] = cause;
     return true;
   }
 
@@ -271,6 +292,8 @@ export class FastAmounts {
       if (!account.isChanged) this.#changed.push(account);
       account.isChanged = true;
     }
+    for (let i = 0; i < this.#foldedCount; i += 1)
+      foldOne(this.#folding as Pick<VerifyState, 'foldRoots'>, this.#folded[i]!);
   }
 
   /** Writes the sums to the accounts. */

@@ -82,13 +82,20 @@ export class FastLinks {
     scales: new Uint8Array(MAX_ROW_UNITS),
   };
 
-  constructor(state: VerifyState, events: EventIndex, actions: ActionTable, texts: BlockTexts) {
+  /** @param canFold - Whether findings that only add to an earlier one may be counted here. */
+  constructor(
+    state: VerifyState,
+    events: EventIndex,
+    actions: ActionTable,
+    texts: BlockTexts,
+    canFold: boolean,
+  ) {
     this.#state = state;
     this.#events = events;
     this.#actions = actions;
     this.#rows = actions.rows;
     this.#texts = texts;
-    this.#amounts = new FastAmounts(state.links.grants, actions.rows, texts);
+    this.#amounts = new FastAmounts(state.links.grants, actions.rows, texts, canFold ? state : undefined);
     actions.number((id) => events.numberOf(id));
   }
 

@@ -46,7 +46,7 @@ export class FastStep {
     this.#events = events;
     this.#chain = new FastChain(state);
     this.#signers = new FastSigners(state, this.#texts);
-    this.#links = new FastLinks(state, events, actions, this.#texts);
+    this.#links = new FastLinks(state, events, actions, this.#texts, canFold);
   }
 
   /**

@@ -5,8 +5,12 @@
 
 import { compareRationals, type Rational, rationalOfDecimal } from '../base/value/rational.js';
 import { orderTimestamps } from '../base/value/timestamp.js';
+import { isMeasuredUnit } from '../format/event/meter-basis.js';
+import { CODE_PAGES } from '../format/finding/catalog.js';
 import { type Account, type Amounts, type Grant, grantChain } from '../rules/bounds/grant.js';
+import { uncappedCause } from '../rules/bounds/judgement.js';
 import { allowsTool, matchesTool, SLICE_TOOL } from '../rules/bounds/tool-set.js';
+import { foldCause } from '../rules/verify/line-findings.js';
 
 /** Amounts are counted in multiples of at least 10^−15. */
 export const MAX_SCALE = 15;
@@ -121,6 +125,8 @@ export interface UnitBounds {
   /** In multiples of 10^−`capScale`. */
   readonly actionCap: number | undefined;
   readonly capScale: number;
+  /** Of a unit that the grant should cap, and no grant of the chain does: what its finding folds under. */
+  readonly uncapped: string | undefined;
 }
 
 /** An amount of one unit, in multiples of 10^−`scale`. */
@@ -128,6 +134,10 @@ export interface Limit {
   readonly unit: string;
   readonly most: number;
   readonly scale: number;
+}
+
+function foldUncapped(unit: string, grant: Grant): string {
+  return foldCause('METER_UNCAPPED', CODE_PAGES.METER_UNCAPPED.severity, uncappedCause(unit, grant));
 }
 
 const NO_LIMITS: readonly Limit[][] = [];
@@ -238,7 +248,9 @@ export class BoundsView {
       }
       accounts.push(scaled);
     }
-    return { accounts, actionCap, capScale };
+    const isUncapped = accounts.length === 0 && !isMeasuredUnit(unit);
+    const uncapped = isUncapped && this.grant ? foldUncapped(unit, this.grant) : undefined;
+    return { accounts, actionCap, capScale, uncapped };
   }
 }
 

@@ -8,8 +8,6 @@ import type { AskOptions } from '../log/writer/withdrawal.js';
 
 /** The most calls that are looked at at once: each record is read again. */
 const MAX_LOOKED_AT = 256;
-/** The most calls that are remembered as others' to settle. */
-const MAX_LEFT_ALONE = 10_000;
 const NANOSECONDS_PER_MS = 1_000_000n;
 
 /** A call to settle, as the gate knows it. */
@@ -20,16 +18,24 @@ export interface Overdue {
   readonly authorization: string;
 }
 
+/** What earlier looks have found, of calls that are still open and late: authorizations, `sha-256:…`. */
+export interface LookedAt {
+  /** Others' to settle, which are not read again. */
+  readonly notGates: Set<string>;
+  /** Those that could not be settled, the earliest first. */
+  readonly refused: Map<string, Overdue>;
+}
+
 /**
  * Only a gate's `expires_at` says until when a call may take; a guard's, until when it may be begun: it may run for days.
  * @param ledger - In files
  * @param settleAfterMs - How long ago the end must be
- * @param leftAlone - Authorizations that are not a gate's, which are not read again; added to
+ * @param lookedAt - Changed. What was refused before comes after all others, which it would keep from being looked at.
  */
 export async function findOverdue(
   ledger: LiveLedger,
   settleAfterMs: number,
-  leftAlone: Set<string>,
+  { notGates, refused }: LookedAt,
   { signal }: AskOptions,
 ): Promise<Overdue[]> {
   const before = earlier(ledger.now(), settleAfterMs);
@@ -39,19 +45,27 @@ export async function findOverdue(
       .filter(({ expiresAt }) => expiresAt !== undefined && compareTimestamps(expiresAt, before) <= 0)
       .map(({ authorizationId, principalId }) => [authorizationId, principalId]),
   );
+  keepOnly(notGates, late);
+  keepOnly(refused, late);
+  const fresh = [...late.keys()].filter((id) => !notGates.has(id) && !refused.has(id));
   const view = new LedgerView(ledger.path, { ...(signal && { signal }) });
   const found: Overdue[] = [];
-  let lookedAt = 0;
-  for (const [authorization, principal] of late) {
-    if (leftAlone.has(authorization)) continue;
-    if (lookedAt >= MAX_LOOKED_AT) break;
-    lookedAt += 1;
+  for (const authorization of fresh.slice(0, MAX_LOOKED_AT)) {
     signal?.throwIfAborted();
     const requestKey = keyOfGate((await view.findRecord(authorization)).event);
-    if (requestKey !== undefined) found.push({ principal, requestKey, authorization });
-    else if (leftAlone.size < MAX_LEFT_ALONE) leftAlone.add(authorization);
+    const principal = late.get(authorization) ?? '';
+    if (requestKey === undefined) notGates.add(authorization);
+    else found.push({ principal, requestKey, authorization });
   }
-  return found;
+  return [...found, ...[...refused.values()].slice(0, MAX_LOOKED_AT - found.length)];
+}
+
+/** Forgets what is not among others. */
+export function keepOnly(
+  known: Set<string> | Map<string, unknown>,
+  others: { has: (id: string) => boolean },
+): void {
+  for (const id of known.keys()) if (!others.has(id)) known.delete(id);
 }
 
 /** The request key of a call that a gate has decided. */

@@ -9,7 +9,7 @@ import { printable } from '../base/bytes/printable.js';
 import { defined } from '../base/defined.js';
 import { joinSignals } from '../base/deadline.js';
 import { NorthrootError } from '../base/error.js';
-import { inGroups } from '../base/in-groups.js';
+import { tryInGroups } from '../base/in-groups.js';
 import { canonicalBytesWithout } from '../base/json/omit-undefined.js';
 import { checkOptions, checkString, type OptionTypes } from '../base/options.js';
 import { type Digest, formatDigest, isDigest, parseDigest, sha256Digest } from '../base/value/digest.js';
@@ -46,7 +46,7 @@ import type { AskOptions, PatientOptions } from '../log/writer/withdrawal.js';
 import { APPROVAL_REQUIRED } from '../rules/verify/approvals.js';
 import { decimalsOf } from '../rules/report/accounts.js';
 import { type Adviser, type Advised, askAdvisers, checkAdvisers } from './advisers/adviser.js';
-import { findOverdue, type Overdue } from './find-overdue.js';
+import { findOverdue, keepOnly, type LookedAt, type Overdue } from './find-overdue.js';
 import { type LateCall, type LateOutcome, recordLate } from './late-report.js';
 import { OTHER_PARAMS, recordOtherParams } from './other-params.js';
 import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
@@ -82,11 +82,21 @@ export interface GateOptions {
   readonly settleAfterMs?: number | undefined;
   /** Called with each call that the gate has settled by itself. */
   readonly onOverdue?: ((call: OverdueCall) => void) | undefined;
+  /** Called with each call that the gate could not settle by itself, once until it is settled; it tries again at the next sweep. */
+  readonly onUnsettled?: ((call: UnsettledCall) => void) | undefined;
 }
 
 /** A call whose end had passed, settled as unknown and charged as reserved. */
 export interface OverdueCall extends OpenCall {
   readonly recorded: Appended;
+}
+
+/** A call whose end has passed, and that the ledger refuses to settle. */
+export interface UnsettledCall {
+  readonly principal: string;
+  /** The recorded decision, `sha-256:…`. */
+  readonly authorization: string;
+  readonly error: unknown;
 }
 
 /** A call that asks to run. */
@@ -201,6 +211,8 @@ export interface EndCallOptions extends AskOptions {
 /** Of what settles a call. */
 export interface SettleOptions extends EndCallOptions, PatientOptions {}
 
+type Refused = AbandonedOpen['refused'][number];
+
 export interface Settled {
   /** The call's authorization, `sha-256:…`; undefined for a call that was denied in shadow. */
   readonly authorization: string | undefined;
@@ -225,6 +237,7 @@ const OPTION_TYPES: OptionTypes<GateOptions> = {
   ttlMs: 'number',
   settleAfterMs: 'number',
   onOverdue: 'function',
+  onUnsettled: 'function',
 };
 
 const CALL_TYPES: OptionTypes<GateCall> = {
@@ -293,8 +306,10 @@ export class Gate {
   readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();
   /** The last denials, likewise: a repeated call gets the same answer. */
   readonly #denied = new Map<string, { readonly asked: string; readonly decision: GateDecision }>();
-  /** Begun calls of others that are not a gate's to settle, `sha-256:…`. */
-  readonly #leftAlone = new Set<string>();
+  /** This gate's calls that the last sweep could not settle, `sha-256:…`. */
+  readonly #refused = new Map<string, KeptCall>();
+  /** Others' that sweeps have looked at. */
+  readonly #lookedAt: LookedAt = { notGates: new Set(), refused: new Map() };
   readonly #closing = new AbortController();
   #sweeper: Timer | undefined;
 
@@ -321,8 +336,9 @@ export class Gate {
     place: string | LedgerStore,
     options: LiveLedgerOptions & GateOptions = {},
   ): Promise<Gate> {
-    const { advisers, coverage, shadow, attach, ttlMs, settleAfterMs, onOverdue, ...ofLedger } = options;
-    const own = { advisers, coverage, shadow, attach, ttlMs, settleAfterMs, onOverdue };
+    const { advisers, coverage, shadow, attach, ttlMs, settleAfterMs, onOverdue, onUnsettled, ...ofLedger } =
+      options;
+    const own = { advisers, coverage, shadow, attach, ttlMs, settleAfterMs, onOverdue, onUnsettled };
     checkOptions('Gate.open', own, OPTION_TYPES);
     checkAdvisers(advisers ?? []);
     const ledger = await LiveLedger.open(place, ofLedger);
@@ -468,14 +484,24 @@ export class Gate {
   /**
    * Releases expired calls that were not begun, this gate's and others'; settles this gate's calls that took longer than they may as
    * unknown, and others' as `settleAfterMs` says. Done every 30 seconds by itself.
+   * @returns What was released of expired calls; and what could not be ended, which keeps nothing else from it and is tried again next time
+   * @throws the signal's reason; as `LiveLedger.abandonOpen`
    */
   async sweep(options: AskOptions = {}): Promise<AbandonedOpen> {
     const ended = this.#open.listEnded(this.ledger.clock.ticks());
     for (const kept of ended) if (kept.start === undefined) this.#forget(kept);
     const begun = ended.filter(({ start }) => start !== undefined);
-    await inGroups(begun, async (kept) => this.#tell(kept, await this.#end(kept, options)), options.signal);
-    if (this.#settlesOthers) await this.#settleOthers(options);
-    return this.ledger.abandonOpen({ expired: true, ...options });
+    keepOnly(this.#refused, new Set(begun.map(({ authorization }) => authorization)));
+    const own = await this.#settleEach(
+      begun,
+      async (kept) => this.#tell(kept, await this.#end(kept, options)),
+      this.#refused,
+      options,
+    );
+    const { settled, refused } = await this.ledger.abandonOpen({ expired: true, ...options });
+    // Last, as it reads records again, which may fail for reasons of its own.
+    const others = this.#settlesOthers ? await this.#settleOthers(options) : [];
+    return { settled, refused: [...own, ...others, ...refused] };
   }
 
   /** Waits for what is being decided, and closes the ledger. Open calls stay open: another gate can settle them. */
@@ -869,9 +895,9 @@ export class Gate {
     return settleAfterMs < Infinity && this.ledger.isInFiles;
   }
 
-  async #settleOthers(options: AskOptions): Promise<void> {
+  async #settleOthers(options: AskOptions): Promise<Refused[]> {
     const { settleAfterMs = Infinity } = this.#options;
-    const overdue = await findOverdue(this.ledger, settleAfterMs, this.#leftAlone, options);
+    const overdue = await findOverdue(this.ledger, settleAfterMs, this.#lookedAt, options);
     const settle = async ({ principal, requestKey, authorization }: Overdue): Promise<void> => {
       if (this.#open.has(principal, requestKey)) return;
       const { open } = await this.ledger.findCall(principal, requestKey, options);
@@ -879,14 +905,41 @@ export class Gate {
       const kept = this.#keep(requestKey, undefined, requestKey, Infinity, open);
       try {
         this.#tell(kept, await this.#end(kept, options));
-      } catch (error) {
+      } finally {
         this.#forget(kept);
-        // Such as one that another key must sign for; nothing else is settled by a ledger that fails.
-        if (!(error instanceof NorthrootError) || error.code.startsWith('LEDGER_')) throw error;
-        this.#leftAlone.add(authorization);
       }
     };
-    await inGroups(overdue, settle, options.signal);
+    return this.#settleEach(overdue, settle, this.#lookedAt.refused, options);
+  }
+
+  /**
+   * What fails for one call keeps no other from being settled.
+   * @param known - Those that were refused before, `sha-256:…`; changed
+   */
+  async #settleEach<T extends Pick<OpenCall, 'principal' | 'authorization'>>(
+    calls: readonly T[],
+    settle: (call: T) => Promise<void>,
+    known: Map<string, T>,
+    { signal }: AskOptions,
+  ): Promise<Refused[]> {
+    const { onUnsettled } = this.#options;
+    const ends = await tryInGroups(calls, settle, signal);
+    signal?.throwIfAborted();
+    const refused: Refused[] = [];
+    for (const [index, end] of ends.entries()) {
+      const call = calls[index] as T;
+      const { principal, authorization } = call;
+      const wasRefused = known.delete(authorization);
+      if (end.status === 'fulfilled') continue;
+      const error: unknown = end.reason;
+      refused.push({ authorizationId: authorization, startId: undefined, error });
+      // Where the ledger fails, nothing is wrong with the call.
+      if (error instanceof NorthrootError && error.code.startsWith('LEDGER_')) continue;
+      // At the end: those that were refused first are tried first.
+      known.set(authorization, call);
+      if (!wasRefused) onUnsettled?.({ principal, authorization, error });
+    }
+    return refused;
   }
 
   /** What is reported of a call after it was settled as unknown. Undefined where nothing new is. */

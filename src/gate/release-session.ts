@@ -3,11 +3,11 @@
  */
 
 import { NorthrootError } from '../base/error.js';
-import { inGroups } from '../base/in-groups.js';
+import { tryInGroups } from '../base/in-groups.js';
 import { parseDigest } from '../base/value/digest.js';
 import { isJsonObject, type JsonObject } from '../base/json/value.js';
 import { LedgerView } from '../log/read/ledger-view.js';
-import type { CallName, Gate, Settled } from './gate.js';
+import type { CallName, Gate, OpenCall, Settled } from './gate.js';
 import { keyOfOrder, refOfKey } from './request-key.js';
 
 /** The most open calls that are looked at: each record is read again. */
@@ -30,7 +30,7 @@ interface Limits {
 /**
  * Ends a session: releases its calls that were allowed, by any process, and not begun; settles as unknown what this gate has begun.
  * @returns How many
- * @throws NorthrootError as `Gate.release`
+ * @throws NorthrootError as `Gate.release`, for the first that failed after all others were released
  */
 export async function releaseSession(
   gate: Gate,
@@ -38,13 +38,15 @@ export async function releaseSession(
   { signal, mayRelease = () => true, mayEnd = () => true }: ReleaseSessionOptions,
 ): Promise<number> {
   const own = gate.listOpen(session).filter(({ principal, tool }) => mayRelease(principal) && mayEnd(tool));
-  const released = await inGroups(
-    own,
-    ({ ref, principal }) => gate.release({ ref, session, principal }, { signal }),
-    signal,
-  );
-  const others = await releaseOthers(gate, session, signal, { mayRelease, mayEnd });
-  return released.filter(isRecorded).length + others;
+  const release = async ({ ref, principal }: OpenCall): Promise<boolean> =>
+    isRecorded(await gate.release({ ref, session, principal }, { signal }));
+  const ends = await tryInGroups(own, release, signal);
+  // What could not be released keeps others' calls from nothing.
+  ends.push(...(await releaseOthers(gate, session, signal, { mayRelease, mayEnd })));
+  return ends.filter((end) => {
+    if (end.status === 'rejected') throw end.reason;
+    return end.value;
+  }).length;
 }
 
 async function releaseOthers(
@@ -52,14 +54,14 @@ async function releaseOthers(
   session: string,
   signal: AbortSignal,
   { mayRelease, mayEnd }: Limits,
-): Promise<number> {
+): Promise<PromiseSettledResult<boolean>[]> {
   const { ledger } = gate;
   // Only records of files can be read again.
-  if (!ledger.isInFiles) return 0;
+  if (!ledger.isInFiles) return [];
   const open = new Map(
     (await ledger.budget()).flatMap(({ unstarted }) => unstarted.map((action) => [action.eventId, action])),
   );
-  if (open.size === 0) return 0;
+  if (open.size === 0) return [];
   const view = new LedgerView(ledger.path, { signal });
   const calls: CallName[] = [];
   for (const { eventId, principalId } of [...open.values()].slice(-MAX_LOOKED_AT)) {
@@ -78,7 +80,7 @@ async function releaseOthers(
       return false;
     }
   };
-  return (await inGroups(calls, release, signal)).filter(Boolean).length;
+  return tryInGroups(calls, release, signal);
 }
 
 function isRecorded({ recorded }: Settled): boolean {

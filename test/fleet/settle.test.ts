@@ -195,6 +195,25 @@ describe('settling', () => {
     expect((await verifyLedger(path('c6'), { parents: [path('p6')] })).findings).toEqual([]);
   });
 
+  it('settles the others beside one that cannot be closed, which is the error', async () => {
+    const { parent, grantId } = await createParent(path('p10'));
+    const { child } = await createChild(path('c10'), parent, grantId, { usd: '10' });
+    const { openSlice, sliceKey } = await import('../../src/log/fleet/slice.js');
+    const { grantSlice } = await import('../../src/log/fleet/grant-slice.js');
+    const childId = child.genesisId;
+    const end = await begin(child, { usd: '2' });
+    const request = { grantId, childId, caps: { usd: '5' }, requestKey: sliceKey(childId, 2) };
+    const second = await openSlice(parent, request);
+    await grantSlice(child, second, { allowedTools: ['fs.*'] });
+    expect(await codeOf(settleSlices(parent, child))).toBe('SLICE_OPEN');
+    expect(countOf('p10', 'execution')).toBe(1);
+    await end();
+    const statuses = (await settleSlices(parent, child)).map(({ status }) => status);
+    expect(statuses.sort()).toEqual(['appended', 'exists']);
+    await closeAll(parent, child);
+    expect((await verifyLedger(path('c10'), { parents: [path('p10')] })).verdict).toBe('ok');
+  });
+
   it('refuses a child that does not verify, or that has no slice', async () => {
     const { parent, grantId } = await createParent(path('p7'));
     const { child } = await createChild(path('c7'), parent, grantId, { usd: '10' });

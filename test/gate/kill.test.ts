@@ -1,5 +1,6 @@
 /** A service that is killed at each step of a call: whoever comes next gives the same answers, and nothing is recorded twice. */
 
+import { mkdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formatQuantity, type Quantity } from '../../src/base/value/quantity.js';
 import { expectOk, parse, type RecordJson, Workshop } from '../cli/runner.js';
@@ -35,9 +36,14 @@ const MOMENTS: readonly (readonly [string, Omit<Fault, 'file'>])[] = [
   ['before the report is answered', { at: 2, manner: 'synced' }],
 ];
 
-describe('a service that is killed', () => {
+describe.each([
+  ['that has all of its ledger in memory', false],
+  ['that keeps an index', true],
+])('a service %s and is killed', (_name, isIndexed) => {
   it.each(MOMENTS)('%s: the next one goes on where it ended', async (_, fault) => {
     const ledger = makeLedger();
+    // A folder that is there already makes a small ledger have one.
+    if (isIndexed) mkdirSync(shop.path(`${ledger}.index`));
     const service = await Service.start(shop, ledger, { fault: { ...fault, file: shop.path(ledger) } });
     const [first, reported] = await callOnce(service);
     expect((await service.process.end()).status).toBeNull();

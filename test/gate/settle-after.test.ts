@@ -1,11 +1,24 @@
 /** Calls that a killed process began: they are settled as unknown after their end, and a true report that comes later is recorded. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { NorthrootError } from '../../src/base/error.js';
 import { formatQuantity } from '../../src/base/value/quantity.js';
-import type { GateOptions, OverdueCall } from '../../src/gate/gate.js';
+import { formatPublicKey } from '../../src/format/key/public-key.js';
+import { generatePrivateKey } from '../../src/format/key/private-key.js';
+import { createSigner } from '../../src/format/signature/signer.js';
+import { Gate, type GateOptions, type OverdueCall, type UnsettledCall } from '../../src/gate/gate.js';
 import type { LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
-import { AGENT, type Event, filePlace, gate as latch, leftOf, openLive, usedBy } from '../agent/support.js';
+import {
+  AGENT,
+  type Event,
+  filePlace,
+  gate as latch,
+  grant,
+  leftOf,
+  openLive,
+  usedBy,
+} from '../agent/support.js';
 import { expectOk, parseLines, Workshop } from '../cli/runner.js';
 import { releaseSession } from '../../src/gate/release-session.js';
 import { CountingFileSystem } from '../writer/file-systems.js';
@@ -132,6 +145,93 @@ describe('a call that a killed process began', () => {
     open();
     await guarded;
     expect(place.events().at(-1)).toMatchObject({ outcome: 'success' });
+    expect(await place.verdict()).toBe('ok');
+  });
+});
+
+describe('a call that cannot be settled', () => {
+  const OTHER = 'agent:b1';
+
+  /** Calls of two agents, begun by the owner's gate, which is gone; and a gate of the second agent, whose key may sign for it alone. */
+  const begun = async (refs: readonly string[]) => {
+    const place = filePlace();
+    const clock = { now: START };
+    const now = (): string => new Date(clock.now).toISOString();
+    const [owner, agent] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];
+    const entry = ({ publicKey }: typeof owner, roles: string[], principal: string): never =>
+      ({
+        keyid: publicKey.keyid,
+        public_key: formatPublicKey(publicKey),
+        roles,
+        principals: [principal],
+      }) as never;
+    const keys = [
+      entry(owner, ['event', 'checkpoint', 'admin', 'authority'], '*'),
+      entry(agent, ['event'], OTHER),
+    ];
+    const create = { origin: 'example.com/tests/unsettled', keys };
+    const ledger = await openLive(place, { signer: owner, create, now });
+    for (const principalId of [AGENT, OTHER])
+      await grant(ledger, { principalId, meterCaps: { calls: 2_000 }, occurredAt: now() });
+    const dead = new Gate(ledger);
+    const decide = (principal: string) => (ref: string) =>
+      dead.decide({ ...CALL, ref, principal, reserve: {} });
+    await Promise.all(refs.map(decide(AGENT)));
+    await Promise.all(['b1', 'b2'].map(decide(OTHER)));
+    await dead.close();
+    const overdue: OverdueCall[] = [];
+    const unsettled: UnsettledCall[] = [];
+    const gate = await reopen(place, {
+      ...{ signer: agent, principalId: OTHER, now, settleAfterMs: 10 * MINUTE },
+      onOverdue: (call) => overdue.push(call),
+      onUnsettled: (call) => unsettled.push(call),
+    });
+    return { place, clock, gate, overdue, unsettled };
+  };
+
+  it('keeps no other from it, is told once, and tried again', async () => {
+    // More than are looked at in one sweep, and earlier.
+    const refs = Array.from({ length: 260 }, (_, n) => `a${n}`);
+    const { place, clock, gate, overdue, unsettled } = await begun(refs);
+    await gate.decide({ ...CALL, ref: 'unbegun', start: false, reserve: {} });
+    clock.now += 20 * MINUTE;
+    const first = await gate.sweep();
+    expect(first.refused).toHaveLength(256);
+    expect(first.settled).toHaveLength(1);
+    for (let count = 0; count < 3; count += 1) expect((await gate.sweep()).refused).not.toEqual([]);
+    expect(overdue.map(({ principal }) => principal)).toEqual([OTHER, OTHER]);
+    expect(new Set(unsettled.map(({ authorization }) => authorization)).size).toBe(refs.length);
+    expect(unsettled).toHaveLength(refs.length);
+    for (const { principal, error } of unsettled)
+      expect([principal, (error as NorthrootError).code]).toEqual([AGENT, 'KEY_NOT_FOR_PRINCIPAL']);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('of the gate itself likewise, nor others of its session', async () => {
+    const { place, clock, gate, overdue, unsettled } = await begun([]);
+    const { authorization } = await gate.decide({ ...CALL, ref: 'bad', reserve: {} });
+    const refs = ['good1', 'good2', 'good3'];
+    await Promise.all(refs.map((ref) => gate.decide({ ...CALL, ref, reserve: {} })));
+    const late = await gate.decide({ ...CALL, session: 'late', reserve: {}, ttlMs: 1_000 * MINUTE });
+    const abandon = gate.ledger.abandon.bind(gate.ledger);
+    const poison = vi.spyOn(gate.ledger, 'abandon').mockImplementation((id, ...others) => {
+      if (id === authorization || id === late.authorization) throw new RangeError('poisoned');
+      return abandon(id, ...others);
+    });
+    clock.now += 20 * MINUTE;
+    vi.spyOn(gate.ledger.clock, 'ticks').mockReturnValue(gate.ledger.clock.ticks() + 20 * MINUTE);
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect((await gate.sweep()).refused).toMatchObject([{ authorizationId: authorization }]);
+    expect(overdue).toHaveLength(5);
+    expect(await gate.sweep()).toMatchObject({ refused: [{ authorizationId: authorization }] });
+    expect(unsettled).toMatchObject([{ authorization, error: { message: 'poisoned' } }]);
+    await gate.decide({ ...CALL, ref: 'own', session: 'late', reserve: {} });
+    const ends = releaseSession(gate, 'late', { signal: new AbortController().signal });
+    await expect(ends).rejects.toThrow('poisoned');
+    expect(gate.listOpen().map((call) => call.authorization)).toEqual([authorization, late.authorization]);
+    poison.mockRestore();
+    expect((await gate.sweep()).refused).toEqual([]);
+    expect(overdue).toHaveLength(6);
     expect(await place.verdict()).toBe('ok');
   });
 });

@@ -64,6 +64,8 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
   const caps = Object.fromEntries(
     units.map((unit, index) => [unit, fromText(index === 0 ? pick(CAPS) : pick(USUAL_CAPS))]),
   );
+  // Of units without a cap the first of each is found; the others only add to it.
+  const uncapped = random() < 0.2 ? UNITS.filter((unit) => !units.includes(unit)).slice(0, 2) : [];
   const alg = random() < 0.1 ? 'sha-512' : 'sha-256';
   const intents = { intent_digest: digest('intent', alg) };
   const grants: AnyEvent[] = [];
@@ -104,8 +106,13 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
     grants.push(put(event('authorization', { ...allow, intents, authorization, occurred_at: at() })));
   }
   const amounts = (share: number): unknown =>
-    meters(
-      Object.fromEntries(
+    meters({
+      ...Object.fromEntries(
+        uncapped
+          .filter(() => random() < 0.5)
+          .map((unit) => [unit, decimal(BigInt(below(4)), below(3))] as const),
+      ),
+      ...Object.fromEntries(
         units
           .filter((_, index) => index === 0 || random() < 0.8)
           .map((unit) => {
@@ -118,7 +125,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
             return [unit, decimal(BigInt(multiple), scale + finer)];
           }),
       ),
-    );
+    });
   const basesOf = (used: unknown): object => {
     const own = (used as readonly { readonly unit: string }[]).filter(() => random() < 0.4);
     if (own.length === 0) return {};

@@ -7,6 +7,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sha256Base64url } from '../../src/base/bytes/sha256.js';
 import { NorthrootError } from '../../src/base/error.js';
 import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/log/fs/file-system.js';
 import { toIoError } from '../../src/log/fs/io-error.js';
@@ -189,6 +190,49 @@ export class CountingFileSystem extends HookedFileSystem {
   protected async around<T>(operation: Operation, path: string, run: () => Promise<T>): Promise<T> {
     if (operation === 'datasync') this.#syncs.set(path, this.syncsOf(path) + 1);
     return run();
+  }
+}
+
+/**
+ * A process that stops amid its work, as one that is killed. It counts what it reads of a file. Stamps are digests of the content, so that
+ * a copy of what such a process leaves has them too.
+ */
+export class StoppingFileSystem extends HookedFileSystem {
+  bytesRead = 0;
+  readonly #path: string;
+  #left = Infinity;
+  #stop: (before: Operation) => void = () => undefined;
+  readonly #stopped: (() => void)[] = [];
+
+  constructor(path: string) {
+    super();
+    this.#path = path;
+  }
+
+  /** Stops before one of the next operations on the file. @returns when it has, before which */
+  stopAfter(operations: number): Promise<Operation> {
+    this.#left = operations;
+    return new Promise((resolve) => (this.#stop = resolve));
+  }
+
+  /** What was left is looked at: nothing more is done to the file. A process that has not stopped does not stop. */
+  end(): void {
+    this.#left = this.#stopped.length > 0 ? -1 : Infinity;
+    for (const go of this.#stopped) go();
+  }
+
+  protected async around<T>(operation: Operation, path: string, run: () => Promise<T>): Promise<T> {
+    if (path !== this.#path) return run();
+    if (this.#left === 0) {
+      this.#stop(operation);
+      await new Promise<void>((resolve) => this.#stopped.push(resolve));
+    }
+    if (this.#left < 0) throw new Error('the process is dead');
+    this.#left -= 1;
+    if (operation === 'stampOf') return sha256Base64url(readFileSync(path)) as T;
+    const result = await run();
+    if (operation === 'read') this.bytesRead += result as number;
+    return result;
   }
 }
 

@@ -3,7 +3,8 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
-import type { GateOptions, OverdueCall } from '../../gate/gate.js';
+import { NorthrootError } from '../../base/error.js';
+import type { GateOptions, OverdueCall, UnsettledCall } from '../../gate/gate.js';
 import { Tokens } from '../../gate/service/tokens.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import { jsonText } from '../json-text.js';
@@ -37,7 +38,7 @@ export function withSettling(command: Command): Command {
   return withSettleAfter(command).option('--no-log', 'write no line per request');
 }
 
-type Settling = Pick<GateOptions, 'settleAfterMs' | 'onOverdue'>;
+type Settling = Pick<GateOptions, 'settleAfterMs' | 'onOverdue' | 'onUnsettled'>;
 
 /** For `Gate.open`. */
 export function settleAfterOptions(
@@ -50,7 +51,15 @@ export function settleAfterOptions(
 /** Likewise, with a line of the log for each. */
 export function settlingOptions(terminal: Terminal, choice: SettlingChoice): Settling {
   const log = (call: OverdueCall): void => logEvent(terminal, overdueEvent(call));
-  return settleAfterOptions(choice, choice.log ? log : undefined);
+  if (!choice.log) return settleAfterOptions(choice, undefined);
+  const onUnsettled = (call: UnsettledCall): void => logEvent(terminal, unsettledEvent(call));
+  return { ...settleAfterOptions(choice, log), onUnsettled };
+}
+
+function unsettledEvent({ principal, authorization, error }: UnsettledCall): object {
+  const code = error instanceof NorthrootError ? error.code : 'ERROR';
+  const why = error instanceof Error ? error.message : String(error);
+  return { unsettled: code, principal, authorization, error: printable(why, 400) };
 }
 
 function overdueEvent({ recorded, principal, tool, authorization, expires }: OverdueCall): object {

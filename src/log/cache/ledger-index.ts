@@ -215,14 +215,16 @@ export class LedgerIndex {
     const known = this.#views.get(name);
     const stamp = await store.stamp?.();
     // This process continues from its own views, as it would without an index; stamps protect the next process.
-    for (const { indexed } of this.#views.values()) if (indexed.stamp !== stamp) indexed.stamp = undefined;
+    for (const [name, { indexed }] of this.#views)
+      if (indexed.stamp !== stamp && !this.#isOnlyLonger(name, indexed.stamp, stamp))
+        indexed.stamp = undefined;
     if (known !== undefined) return known.indexed;
     let view: IndexedState;
     try {
       view = await this.#open(name, trust);
       await assertBelongs(view.state, store);
       if (stamp === undefined || view.stamp !== stamp) {
-        await assertSame(view, store, signal);
+        if (!this.#isOnlyLonger(name, view.stamp, stamp)) await assertSame(view, store, signal);
         view.stamp = stamp;
         view.isStampNew = true;
       }
@@ -292,8 +294,26 @@ export class LedgerIndex {
       if (each.indexed === view) each.head = this.#entries.get(headKey(name));
   }
 
+  /**
+   * Notes the stamp of a store to which only this process has added lines since a view was saved: if it is killed before it saves the view
+   * again, who comes next need not hash again what the view covers.
+   */
+  async noteAppended(view: IndexedState, store: StampedStore): Promise<void> {
+    const { stamp } = view;
+    const now = stamp === undefined ? undefined : await store.ownStamp?.();
+    if (stamp === undefined || now === undefined || now === stamp) return;
+    for (const [name, { indexed }] of this.#views)
+      if (indexed === view) await this.#entries.write([{ key: longerKey(name), value: `${stamp} ${now}` }]);
+  }
+
   async close(): Promise<void> {
     await this.#entries.close();
+  }
+
+  /** Whether from one stamp to the other lines were added, and none was changed. */
+  #isOnlyLonger(name: string, before: string | undefined, now: string | undefined): boolean {
+    if (before === undefined || now === undefined) return false;
+    return this.#entries.get(longerKey(name)) === `${before} ${now}`;
   }
 
   /** Whether the folder is one's own; and an index, unless it is empty: to rebuild it removes files. */
@@ -398,6 +418,11 @@ function viewName(trust: TrustPolicy | undefined): string {
 
 function headKey(view: string): string {
   return `${view}h`;
+}
+
+/** Outside the view, whose entries are those that its lines give. */
+function longerKey(view: string): string {
+  return `+${view}`;
 }
 
 /** Segments are named by base name; a single-file ledger by the empty name. */

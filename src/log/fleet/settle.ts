@@ -95,7 +95,7 @@ const REASON = 'SLICE_SETTLED';
  * 4. records in the parent what the child had used at that checkpoint.
  *
  * May be repeated after a failure at any step. What was settled before is `exists`; a slice that the child has no grant of is `ungranted`,
- * and keeps none of the others from being settled.
+ * and keeps none of the others from being settled. Nor does one that cannot be closed: it is the error after all others are settled.
  * @param parent - Open for decisions; its signer signs for the slices' principal
  * @param child - Open for decisions and checkpoints; its signer may revoke the grants, release what is open under them, and seal
  * @throws NorthrootError `SLICE_NOT_FOUND` for no slice, or none that the child has a grant of; `SLICE_OPEN` for what does not end in time;
@@ -142,8 +142,30 @@ export async function settleSlices(
       ? { ...NOTHING, sliceId, grantId }
       : { ...closed, recorded, status: 'appended' };
   };
-  const settled = await inGroups(await closeSlices(child, open, options), settle, signal);
+  const { closed, failure } = await closeEach(child, open, options);
+  const settled = await inGroups(closed, settle, signal);
+  if (failure !== undefined) throw failure;
   return [...before, ...settled, ...left];
+}
+
+/** Closes slices together; where one cannot be closed, each by itself: it keeps no other from being settled. */
+async function closeEach(
+  child: Ledger,
+  sliceIds: readonly string[],
+  options: SettleSlicesOptions,
+): Promise<{ readonly closed: readonly ClosedSlice[]; readonly failure?: Error }> {
+  try {
+    return { closed: await closeSlices(child, sliceIds, options) };
+  } catch (error) {
+    if (sliceIds.length === 1 || !(error instanceof Error)) throw error;
+    const closed: ClosedSlice[] = [];
+    for (const id of sliceIds) {
+      options.signal?.throwIfAborted();
+      const waited = { ...options, waitMs: 0 };
+      closed.push(...(await closeSlices(child, [id], waited).catch(() => [])));
+    }
+    return { closed, failure: error };
+  }
 }
 
 /**

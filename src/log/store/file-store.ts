@@ -228,7 +228,11 @@ export class FileStore implements LedgerStore {
     return { file: this.#nextPath, byteOffset, line };
   }
 
-  async appendIf(expected: StoredEnd, lines: readonly Uint8Array[]): Promise<void> {
+  async appendIf(
+    expected: StoredEnd,
+    lines: readonly Uint8Array[],
+    onWritten?: () => Promise<void>,
+  ): Promise<void> {
     this.#assertLocked();
     const known = (this.#known ??= await this.#findEnd());
     const isSame = known.tip === expected.tip && (known.size ?? expected.size) === expected.size;
@@ -243,15 +247,20 @@ export class FileStore implements LedgerStore {
       throw conflict(printable(this.name));
     }
     const bytes = Buffer.concat(lines);
+    let noted: Promise<void> | undefined;
     try {
       const written = await file.write(bytes);
       // A full disk may first show as a short write: writing the rest reports it.
       for (let done = written; done < bytes.length;) done += await file.write(bytes.subarray(done));
-      await file.datasync();
+      // A sync takes long, and a process may be killed meanwhile.
+      if (onWritten !== undefined) await this.#renewStamp();
+      noted = onWritten?.();
+      await Promise.all([file.datasync(), noted]);
       if (expected.size === 0) await this.#fileSystem.syncFolderOf(this.name);
       await this.#assertInPlace();
     } catch (error) {
       this.#known = undefined;
+      await noted;
       await file.truncate(before).catch(() => undefined);
       throw error;
     }

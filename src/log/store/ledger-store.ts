@@ -111,10 +111,12 @@ export interface LedgerStore {
 
   /**
    * Requires the write lock. Appends lines, each with its `\n`, durably: all of them, or none as far as is known.
+   * @param onWritten - A store whose stamp differs after lines are appended SHOULD call it when they are written, before they are durable,
+   *   and wait for it. It never rejects.
    * @throws NorthrootError `LEDGER_CONFLICT` unless the last line is as `expected`, writing nothing; as the store does, if writing failed
    *   or its success is unknown
    */
-  appendIf(expected: StoredEnd, lines: readonly Uint8Array[]): Promise<void>;
+  appendIf(expected: StoredEnd, lines: readonly Uint8Array[], onWritten?: () => Promise<void>): Promise<void>;
 
   /**
    * Acquires the write lock, about first come, first served. A store without locks returns at once and relies on `appendIf`.

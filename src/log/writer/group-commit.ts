@@ -210,7 +210,7 @@ export class GroupCommit {
       const { position } = running;
       await this.#fill(group, jobs);
       if (group.lines.length > 0) {
-        await store.appendIf(position, group.lines);
+        await store.appendIf(position, group.lines, () => running.noteWritten());
         group.isStored = true;
       }
       // An existing event is acknowledged too.

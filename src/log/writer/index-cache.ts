@@ -91,6 +91,13 @@ export class IndexCache implements StateCache {
     }
   }
 
+  async noteWritten(_view: StateView, state: VerifyState): Promise<void> {
+    const view = this.#views.get(state);
+    if (view === undefined || !this.#isOpen) return;
+    // What is not noted costs a reading.
+    await this.#index?.noteAppended(view, this.#store).catch(() => undefined);
+  }
+
   pause(): boolean {
     return (
       this.#isOpen &&

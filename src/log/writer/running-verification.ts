@@ -292,6 +292,13 @@ export class RunningVerification {
     this.#next = await this.#store.nextPlace(state.chain.seq);
   }
 
+  /** Added lines are written, and not yet on disk. Never rejects. */
+  async noteWritten(): Promise<void> {
+    const { cache } = this.#options;
+    for (const view of this.#views())
+      if (!view.isStale) await cache.noteWritten?.(this.#viewOf(view), view.state);
+  }
+
   /**
    * Added lines are on disk.
    * @param isAhead - Whether another added line is not: the state is discarded

@@ -31,6 +31,8 @@ export interface StateCache {
   prepare?(view: StateView): Promise<boolean>;
   /** Called when a loaded state turns out to be damaged. */
   discard?(reason: string): Promise<void>;
+  /** Called when lines after the state that is saved were written, before they are on disk, and before any of them is saved. Never rejects. */
+  noteWritten?(view: StateView, state: VerifyState): Promise<void>;
   /** Called only when all that the state has applied is on disk; for groups that share a lock not after each, but before `release`. */
   save(view: StateView, state: VerifyState): Promise<void>;
   /**

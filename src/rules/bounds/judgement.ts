@@ -76,8 +76,13 @@ export function uncapped(unit: string, pointer: string, grant: Grant): RuleFindi
     expected: 'a unit that the grant caps',
     actual: unit,
     related: [grant.place],
-    cause: `${grant.place.eventId} ${unit}`,
+    cause: uncappedCause(unit, grant),
   };
+}
+
+/** What all those of a grant and unit fold under. */
+export function uncappedCause(unit: string, { place }: Grant): string {
+  return `${place.eventId} ${unit}`;
 }
 
 /** A sum with too long a denominator does not count (SPEC §2): one event could make every later one slow. */

@@ -1,15 +1,31 @@
-// A service of a ledger in PostgreSQL, as `northroot serve` has it: node peer-service.js OPTIONS, JSON. Runs until SIGTERM.
+// A service of a ledger in PostgreSQL: node peer-service.js OPTIONS, JSON. Runs until SIGTERM.
 
 import { readFileSync } from 'node:fs';
 import { createSigner, parsePrivateKey } from '../../../dist/api/index.js';
 import { PostgresStore } from '../../../dist/api/postgres.js';
 import { Gate, serveGate, Tokens } from '../../../dist/api/gate.js';
 
-const { url, key, tokens, port, peers, principalId } = JSON.parse(process.argv[2]);
+const { url, key, tokens, port, peers, principalId, dies } = JSON.parse(process.argv[2]);
 const signer = createSigner(parsePrivateKey(readFileSync(key, 'utf8')));
+
+/** Lets the process die as by kill -9, at an append: `before` it, while the server has it (`amid`), or once it stands (`after`). */
+function dieAt(store, { append, moment }) {
+  const appendIf = store.appendIf.bind(store);
+  let count = 0;
+  store.appendIf = async (...given) => {
+    count += 1;
+    if (count !== append) return appendIf(...given);
+    if (moment === 'before') process.kill(process.pid, 'SIGKILL');
+    const appended = appendIf(...given);
+    if (moment === 'amid') setImmediate(() => process.kill(process.pid, 'SIGKILL'));
+    await appended;
+    process.kill(process.pid, 'SIGKILL');
+  };
+}
 
 async function open() {
   const store = await PostgresStore.open(url, {});
+  if (dies !== undefined) dieAt(store, dies);
   return { gate: await Gate.open(store, { signer, principalId }) };
 }
 

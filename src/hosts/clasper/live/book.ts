@@ -7,6 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { encodeHex, tryDecodeBase64url } from '../../../base/bytes/encoding.js';
 import { type JsonObject, type JsonValue } from '../../../base/json/value.js';
 import { formatDigest, isDigest } from '../../../base/value/digest.js';
+import type { MeterVector } from '../../../base/value/meter.js';
 import type { Quantity } from '../../../base/value/quantity.js';
 import type { AuthorizationEvent } from '../../../format/schema/generated/types.js';
 import type { Gate } from '../../../gate/gate.js';
@@ -28,6 +29,12 @@ export interface KnownGrant {
   readonly expiresAt: string | undefined;
   /** The grant that it was delegated from. */
   readonly parentId: string | undefined;
+}
+
+/** A grant as it is recorded. */
+interface NotedGrant extends Omit<KnownGrant, 'tools' | 'caps'> {
+  readonly tools: readonly string[];
+  readonly caps: MeterVector;
 }
 
 /** An execution that was allowed. */
@@ -94,6 +101,10 @@ export class Book {
   readonly #decisionOf = new Map<string, string>();
   readonly #adapters = new Map<string, KnownAdapter>();
   readonly #reports = new Map<string, KnownReport>();
+  /** Of the last grants by what they say: those of executions are mostly alike, and share it. */
+  readonly #bounds = new Map<string, Pick<KnownGrant, 'tools' | 'caps'>>();
+  /** Texts that many say, likewise. */
+  readonly #texts = new Map<string, string>();
   #isBehind = false;
 
   private constructor(gate: Gate) {
@@ -158,15 +169,24 @@ export class Book {
     return this.#reports.get(sourceId);
   }
 
-  noteGrant(grant: KnownGrant): void {
-    if (this.#grants.has(grant.id)) return;
-    this.#grants.set(grant.id, grant);
-    if (!grant.principal.startsWith(HOST_PREFIX)) return;
-    this.#parents.set(grant.principal, [...this.grantsOf(grant.principal), grant]);
+  noteGrant({ id, principal, tools, caps, expiresAt, parentId }: NotedGrant): KnownGrant {
+    const known = this.#grants.get(id);
+    if (known !== undefined) return known;
+    const grant: KnownGrant = {
+      id,
+      principal: this.#same(principal),
+      ...this.#boundsOf(tools, caps),
+      expiresAt,
+      parentId: parentId && this.#same(parentId),
+    };
+    this.#grants.set(id, grant);
+    if (principal.startsWith(HOST_PREFIX)) this.#parents.set(principal, [...this.grantsOf(principal), grant]);
+    return grant;
   }
 
-  noteExecution(principal: string, key: string, execution: KnownExecution): void {
-    this.#executions.set(`${principal} ${key}`, execution);
+  noteExecution(principal: string, key: string, { grantId, authorization, at }: KnownExecution): void {
+    const known = this.#grants.get(grantId)?.id ?? grantId;
+    this.#executions.set(`${principal} ${key}`, { grantId: known, authorization, at: this.#same(at) });
   }
 
   /** Of two reports of one thing the earlier record counts. */
@@ -210,18 +230,14 @@ export class Book {
     if (source !== undefined || event.decision !== 'allow') return;
     if (!principal.startsWith(HOST_PREFIX) && !principal.startsWith(AGENT_PREFIX)) return;
     if (authorization.kind === 'grant') {
-      const {
-        allowed_tools: tools = [],
-        meter_caps: caps = [],
-        expires_at: expiresAt,
-      } = authorization.bounds ?? {};
+      const { bounds, grant_event_id: parent } = authorization;
       this.noteGrant({
         id: eventId,
         principal,
-        tools: makeToolSet(tools),
-        caps: new Map(caps.map(({ unit, amount }) => [unit, amount])),
-        expiresAt,
-        parentId: authorization.grant_event_id && formatDigest(authorization.grant_event_id),
+        tools: bounds?.allowed_tools ?? [],
+        caps: bounds?.meter_caps ?? [],
+        expiresAt: bounds?.expires_at,
+        parentId: parent && formatDigest(parent),
       });
       return;
     }
@@ -234,6 +250,28 @@ export class Book {
       authorization: eventId,
       at: event.occurred_at,
     });
+  }
+
+  #boundsOf(tools: readonly string[], caps: MeterVector): Pick<KnownGrant, 'tools' | 'caps'> {
+    const text = JSON.stringify([tools, caps]);
+    const known = this.#bounds.get(text);
+    if (known !== undefined) return known;
+    const made = {
+      tools: makeToolSet(tools),
+      caps: new Map(caps.map(({ unit, amount }) => [unit, amount] as const)),
+    };
+    if (this.#bounds.size >= MAX_SHARED) this.#bounds.clear();
+    this.#bounds.set(text, made);
+    return made;
+  }
+
+  /** The same text, kept once. */
+  #same(text: string): string {
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    if (this.#texts.size >= MAX_SHARED) this.#texts.clear();
+    this.#texts.set(text, text);
+    return text;
   }
 
   #takeExecution(event: JsonObject, seq: number): void {
@@ -320,6 +358,8 @@ export class Book {
 /** What marks evidence that the face itself looks up again. Importers write none of it. */
 export const LIVE = 'face';
 const MAX_QUEUED = 10_000;
+/** How many bounds, and how many texts, are shared at once. */
+const MAX_SHARED = 1_000;
 const HOST_PREFIX = `service:${SYSTEM}/`;
 const AGENT_PREFIX = `agent:${SYSTEM}/`;
 const SYSTEM_PRINCIPAL = `service:${SYSTEM}`;

@@ -17,7 +17,7 @@ import type { GateCall, GateDecision } from '../../../gate/gate.js';
 import { assertNoPasskey } from '../../../gate/service/gate-service.js';
 import type { LiveLedger } from '../../../log/agent/live-ledger.js';
 import type { AuthorizationDecision } from '../../../log/policy/evaluator.js';
-import { coversPattern, makeToolSet, matchesTool } from '../../../rules/bounds/tool-set.js';
+import { coversPattern, matchesTool } from '../../../rules/bounds/tool-set.js';
 import { APPROVAL_REQUIRED } from '../../../rules/verify/approvals.js';
 import { stableHash } from '../../shared/forms/stable.js';
 import { toolOf, wellFormed } from '../../shared/names.js';
@@ -233,16 +233,14 @@ async function delegateTo(
       ...(intent === undefined ? {} : { intent }),
     },
   });
-  const grant: KnownGrant = {
+  return book.noteGrant({
     id: eventId,
     principal: adapter.principal,
-    tools: makeToolSet(tools),
-    caps: new Map(meters(caps).map(({ unit, amount }) => [unit, amount])),
+    tools,
+    caps: meters(caps),
     expiresAt: expires,
     parentId: parent.id,
-  };
-  book.noteGrant(grant);
-  return grant;
+  });
 }
 
 /** Decides on an execution that nobody knew of before. */
