@@ -69,7 +69,6 @@ const HINTS: Readonly<Record<string, Hint>> = {
   // Checkpoints, proofs, trust
   CHECKPOINT_MISSING: 'northroot checkpoint LEDGER makes one; with --witness URL others cosign it',
   FORKED: ({ hint }) => join(hint, 'northroot diff LEDGER COPY names the first record that differs'),
-  LISTEN_FAILED: 'give another --listen address; port 0 takes any that is free',
   TRUST_POLICY_INVALID: 'northroot schema trust-policy shows the form',
 };
 
