@@ -7,6 +7,7 @@ import { OtherFileError } from '../log/fs/other-file.js';
 import { UnwitnessedError } from '../log/postgres/durability.js';
 import { StrictError } from '../log/writer/admission.js';
 import { CommandError } from './command-error.js';
+import { shellWord } from './shell-word.js';
 
 /** In texts, `LEDGER` stands for the ledger argument of the command. */
 type Hint = string | ((error: NorthrootError) => string | undefined);
@@ -117,10 +118,6 @@ export function hasHint(code: string): boolean {
 export function withLedger(words: string, ledger: string | undefined): string {
   const isNamed = ledger !== undefined && ledger !== '-' && printable(ledger, Infinity) === ledger;
   return isNamed ? words.replace(/\bLEDGER\b/g, () => shellWord(ledger)) : words;
-}
-
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function join(...parts: readonly (string | undefined)[]): string {

@@ -20,6 +20,7 @@ import { ingestError } from '../ingest-error.js';
 import { readInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, meterList, principalId, requestKey, resourceList, toolName } from '../options.js';
+import { shellWord } from '../shell-word.js';
 import { viewOf } from '../view.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
@@ -153,7 +154,7 @@ async function authorize(
     const isKnown = recorded.status === 'exists';
     if (command.length > 0)
       terminal.say(
-        `allowed${isKnown ? ' before' : ''}; nothing was run: northroot record ${printable(path)} --auth ${recorded.eventId} -- …`,
+        `allowed${isKnown ? ' before' : ''}; nothing was run: northroot record ${shellWord(path)} --auth ${recorded.eventId} -- …`,
       );
     return 0;
   }
@@ -209,7 +210,7 @@ function needJson({ grantId, approvers, count, grantIds }: ApprovalNeed): object
 function describeNeed({ recorded, need }: Pick<RecordedDecision, 'recorded' | 'need'>, path: string): string {
   const who = approversText(need?.approvers ?? []);
   const many = need === undefined || need.count === 1 ? who : `${need.count} of ${who}`;
-  return `it needs approval by ${many}: northroot approve ${printable(path)} ${recorded.eventId}`;
+  return `it needs approval by ${many}: northroot approve ${shellWord(path)} ${recorded.eventId}`;
 }
 
 function boundJson({ code, grantId, unit, limit, used, left }: DecidingBound): object {

@@ -28,6 +28,7 @@ import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readStandardInput } from '../hook-client.js';
 import { FLAGS, type HookChoice, type HookFlags, readHookFlags, USUAL } from '../hook-flags.js';
 import { readTrustPolicy } from '../input.js';
+import { shellWord } from '../shell-word.js';
 import { viewOf } from '../view.js';
 import {
   type DecidingChoice,
@@ -275,10 +276,10 @@ async function assertGranted(
   principal: string,
   choice: RunChoice,
 ): Promise<void> {
-  const name = printable(ledger);
+  const name = shellWord(ledger);
   const grant = `northroot grant ${name} --to ${principal} --tool '*' --cap calls=500 --expires 12h`;
   if (await isMissing(ledger))
-    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${name}`, {
+    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(ledger)}`, {
       hint: `northroot init ${name} && ${grant}`,
     });
   const trust = await readTrustPolicy(choice.trust);
@@ -288,7 +289,7 @@ async function assertGranted(
   if (!isGranted)
     throw new CommandError(
       'GRANT_NOT_FOUND',
-      `${name} grants ${principal} nothing: every call would be denied`,
+      `${printable(ledger)} grants ${principal} nothing: every call would be denied`,
       { exitStatus: 2, hint: grant },
     );
 }

@@ -27,6 +27,7 @@ import {
   spanMs,
   waitSpan,
 } from '../options.js';
+import { shellWord } from '../shell-word.js';
 import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
@@ -284,7 +285,7 @@ async function serveTools(
       open,
       principal,
       signal,
-      howToApprove: (id) => `northroot approve ${printable(path)} ${id}`,
+      howToApprove: (id) => `northroot approve ${shellWord(path)} ${id}`,
       ...defined({ trust, maxMessageBytes: maxMessage }),
     });
   } finally {
@@ -337,7 +338,7 @@ async function serveKernel(
       },
       principal,
       signal,
-      howToApprove: (id) => `northroot approve ${printable(path)} ${id}`,
+      howToApprove: (id) => `northroot approve ${shellWord(path)} ${id}`,
       onEvent: (event) => sayKernelEvent(terminal, event),
       ...defined({ waitMs: wait, attach, maxMessageBytes: maxMessage }),
     });
@@ -375,7 +376,7 @@ function makeGuard(
     guard,
     hide,
     pin,
-    howToApprove: (id) => `northroot approve ${printable(path)} ${id}`,
+    howToApprove: (id) => `northroot approve ${shellWord(path)} ${id}`,
     onEvent: (event) => sayEvent(terminal, path, event),
   };
   try {
@@ -419,7 +420,7 @@ function sayEvent(terminal: Terminal, path: string, event: McpEvent): void {
     case 'waiting': {
       const who = event.approvers.map((each) => printable(each, 256)).join(', ') || 'somebody';
       terminal.say(
-        `northroot: ${tool} waits for approval by ${who}: northroot approve ${printable(path)} ${event.authorization}`,
+        `northroot: ${tool} waits for approval by ${who}: northroot approve ${shellWord(path)} ${event.authorization}`,
       );
       return;
     }
