@@ -10,16 +10,17 @@ import { isToolPattern } from '../../base/value/tool.js';
 import { askState, type ServiceState } from '../../gate/service/ask-state.js';
 import { makeToken, parseTokens, type TokenEntry, type TokenUse } from '../../gate/service/tokens.js';
 import { type Budget, listBudgets } from '../../log/agent/budget.js';
-import { kindOfPath, readSmallFile, replaceFile } from '../../log/fs/file-system.js';
+import { kindOfPath, replaceFile } from '../../log/fs/file-system.js';
 import { listPendingApprovals, type PendingApproval } from '../../log/policy/approve.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { renderAccounts } from '../../out/text/accounts.js';
 import { unknownRuleText } from '../../out/text/request.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { readTrustPolicy } from '../input.js';
+import { parseFile, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, textOrJson } from '../options.js';
+import { shellWord } from '../shell-word.js';
 import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 import { socketPathOf } from './serve.js';
 import { MAX_TOKENS_BYTES } from './serving.js';
@@ -118,7 +119,7 @@ async function status(context: Context, path: string, options: StatusOptions): P
     seen = await look();
   }
   if (seen.hasInvalid)
-    terminal.say(`warning: the evidence is broken; northroot verify ${printable(path)} says where`);
+    terminal.say(`warning: the evidence is broken; northroot verify ${shellWord(path)} says where`);
   return seen.hasInvalid ? 1 : 0;
 }
 
@@ -236,7 +237,7 @@ async function token(
     if (!isToolPattern(pattern))
       throw usageError(`${printable(pattern, 80)} is not a valid tool pattern`, "such as fs.read or 'fs.*'");
   const entries: readonly TokenEntry[] =
-    (await kindOfPath(file)) === 'missing' ? [] : parseTokens(await readSmallFile(file, MAX_TOKENS_BYTES));
+    (await kindOfPath(file)) === 'missing' ? [] : await parseFile(file, MAX_TOKENS_BYTES, parseTokens);
   if (entries.some((entry) => entry.name === name))
     throw usageError(
       `${printable(file)} has a token of the name ${printable(name, 80)}`,
