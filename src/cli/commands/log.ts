@@ -171,12 +171,15 @@ function matcher(options: LogOptions): (record: ReadRecord) => boolean {
   };
 }
 
+/** That of `x.northroot.start`, which stands before each execution. */
+const TYPE_WIDTH = 17;
+
 function renderLine({ seq, event, eventId, verdict }: ReadRecord): string {
   const columns = [
     String(seq).padStart(6),
     string(event['occurred_at']).padEnd(24),
     (verdict ?? '').padEnd(verdict === undefined ? 0 : 9),
-    string(event['event_type']).padEnd(13),
+    string(event['event_type']).padEnd(TYPE_WIDTH),
     shortenDigestText(eventId, 10),
     string(event['principal_id']).padEnd(20),
     summarise(event),
