@@ -100,7 +100,7 @@ const OTHER_FILES: Readonly<Partial<Record<OtherFileError['looksLike'], string>>
 
 /** The hint for an error. @param ledger - The ledger argument of the command. */
 export function hintFor(error: NorthrootError, ledger?: string): string | undefined {
-  if (error instanceof CommandError) return error.hint;
+  if (error instanceof CommandError) return error.hint && withLedger(error.hint, ledger);
   if (error instanceof StrictError) return 'without --strict it is recorded as it is';
   const { code } = error;
   const own = hasHint(code) ? HINTS[code] : undefined;

@@ -106,7 +106,9 @@ async function approvals(context: Context, path: string, options: ApprovalsOptio
   } else if (options.format === 'text') {
     terminal.say(
       requests.length === 0
-        ? 'nobody waits for approval'
+        ? options.all === true
+          ? `no request is open; northroot report ${shellWord(path)} shows what was approved and used`
+          : 'nobody waits for approval'
         : `hint: northroot approvals ${shellWord(path)} SEQ shows one with its parameters`,
     );
   }
