@@ -163,11 +163,16 @@ function assertNoUrl(path: string): void {
   );
 }
 
-/** What `parse` makes of a small file. @throws what it throws; a NorthrootError names the file */
+/** What `parse` makes of a small file. @throws as {@link ofFile} */
 export async function parseFile<T>(path: string, limit: number, parse: (bytes: Uint8Array) => T): Promise<T> {
   const bytes = await readSmallFile(path, limit);
+  return ofFile(path, () => parse(bytes));
+}
+
+/** What `read` gives, of what a file has. @throws what it throws; a NorthrootError names the file */
+export function ofFile<T>(path: string, read: () => T): T {
   try {
-    return parse(bytes);
+    return read();
   } catch (error) {
     if (!(error instanceof NorthrootError)) throw error;
     const { code, message, hint } = error;

@@ -27,7 +27,7 @@ import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readStandardInput } from '../hook-client.js';
 import { FLAGS, type HookChoice, type HookFlags, readHookFlags, USUAL } from '../hook-flags.js';
-import { readTrustPolicy } from '../input.js';
+import { ofFile, readTrustPolicy } from '../input.js';
 import { shellWord } from '../shell-word.js';
 import { viewOf } from '../view.js';
 import {
@@ -214,7 +214,9 @@ async function installInto(
   }
   const path = settingsPathOf(profile, choice);
   const text = await readSettings(path);
-  const after = installHooks(profile, text, commandOf(profile, choice), hostTimeout(options));
+  const after = ofFile(path, () =>
+    installHooks(profile, text, commandOf(profile, choice), hostTimeout(options)),
+  );
   return write(context, profile, choice, { path, text, after });
 }
 
@@ -229,7 +231,8 @@ async function uninstallFrom(
     context.terminal.say(`there is no ${printable(path)}`);
     return 0;
   }
-  return write(context, profile, choice, { path, text, after: uninstallHooks(profile, text) });
+  const after = ofFile(path, () => uninstallHooks(profile, text));
+  return write(context, profile, choice, { path, text, after });
 }
 
 async function write(

@@ -174,6 +174,8 @@ async function guardServer(
       onNotOpen: (error) => sayNotOpen(terminal, error),
       ...defined({ maxMessageBytes: options.maxMessage }),
     });
+    // Some say nothing themselves, and the client only that its server is gone.
+    if (status !== 0 && !signal.aborted) terminal.say(`northroot: the server ended with status ${status}`);
     return { stopped: status as ExitStatus };
   } finally {
     await opened?.close();
