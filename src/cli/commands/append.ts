@@ -18,6 +18,7 @@ import {
   MAX_SIGNING_THREADS,
   type Notice,
 } from '../../log/writer/options.js';
+import { count } from '../../out/text/words.js';
 import { toFindingJson } from '../../rules/report/report.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 import { Backlog } from '../backlog.js';
@@ -138,7 +139,7 @@ async function append(
   let published: Promise<unknown> = Promise.resolve();
   const wrong = { violation: 0, invalid: 0, codes: new Set<string>() };
   const publish = ({ note, seq, treeSize }: CheckpointResult, ledger: Ledger): void => {
-    terminal.say(`sealed ${treeSize} records with the checkpoint of seq ${seq}`);
+    terminal.say(`sealed ${count(treeSize, 'record')} with the checkpoint of seq ${seq}`);
     published = Promise.all([published, ledger.publishNote(options.note ?? notePathOf(path), note)]);
     // Reported when it is awaited.
     published.catch(() => undefined);

@@ -76,7 +76,7 @@ export function addAuthorize(program: Command, run: Run): void {
     )
     .option(
       '--approval <id>',
-      'use this approval: its seq, its id, or a prefix of it; may be given again (default: those for exactly this call)',
+      'use this approval: its seq, its id, or a prefix of it (repeatable; default: those for exactly this call)',
       collect,
     )
     .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m')

@@ -64,15 +64,11 @@ export function addGate(program: Command, run: Run): void {
     .argument('<name>', 'what logs call the client')
     .requiredOption(
       '--principal <pattern>',
-      'whom it may speak for, such as agent:a1 or agent:ci*; may be given again',
+      'whom it may speak for, such as agent:a1 or agent:ci* (repeatable)',
       collect,
     )
-    .option(
-      '--tool <pattern>',
-      "which tools it may call, such as 'fs.*'; may be given again (default: all)",
-      collect,
-    )
-    .option('--may <use>', 'call, approve, read or slice; may be given again (default: call)', collect)
+    .option('--tool <pattern>', "which tools it may call, such as 'fs.*' (repeatable; default: all)", collect)
+    .option('--may <use>', 'call, approve, read or slice (repeatable; default: call)', collect)
     .action((file: string, name: string, options: TokenOptions) =>
       run((context) => token(context, file, name, options)),
     );

@@ -80,11 +80,7 @@ export function addMcp(program: Command, run: Run): void {
     .option('--gate', "serve the gate's own tools instead: budget, why, request_approval")
     .option('--serve-tools', 'serve tools that act instead, for an agent that has no others')
     .option('--principal <id>', 'who calls', principalId, 'agent:mcp')
-    .option(
-      '--reserve <amounts>',
-      'the most that one call may use, such as usd=0.05; may be given again',
-      collect,
-    )
+    .option('--reserve <amounts>', 'the most that one call may use, such as usd=0.05 (repeatable)', collect)
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', waitSpan)
     .addOption(

@@ -109,7 +109,7 @@ async function init(
   const text = `${jsonText(policy, 2)}\n`;
   if (anchorOut !== undefined && anchor !== undefined) {
     await writeNewFile(anchorOut, Buffer.from(anchor.note), 0o644);
-    terminal.say(`wrote ${printable(anchorOut)}, a checkpoint over ${anchor.size} records`);
+    terminal.say(`wrote ${printable(anchorOut)}, a checkpoint over ${count(anchor.size, 'record')}`);
   }
   if (out === undefined) await terminal.write(text);
   else {
@@ -243,7 +243,7 @@ function renderHistory(keys: readonly SavedKey[], policy: TrustPolicy, state: Ve
     lines.push(`  revoked     at seq ${revokedBy.seq} by ${signersText(revokedBy.signers)}: ${reason}`);
     if (addedAt === undefined && !isPinned) {
       lines.push(
-        `  not pinned  the ${records} records that it signed are not trusted (--include-revoked ${key.keyid} pins it)`,
+        `  not pinned  of the records that it signed (${records}) none is trusted (--include-revoked ${key.keyid} pins it)`,
       );
     }
   }
