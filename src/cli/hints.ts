@@ -7,6 +7,7 @@ import { OtherFileError } from '../log/fs/other-file.js';
 import { UnwitnessedError } from '../log/postgres/durability.js';
 import { StrictError } from '../log/writer/admission.js';
 import { CommandError } from './command-error.js';
+import { shellWord } from './shell-word.js';
 
 /** In texts, `LEDGER` stands for the ledger argument of the command. */
 type Hint = string | ((error: NorthrootError) => string | undefined);
@@ -69,7 +70,6 @@ const HINTS: Readonly<Record<string, Hint>> = {
   // Checkpoints, proofs, trust
   CHECKPOINT_MISSING: 'northroot checkpoint LEDGER makes one; with --witness URL others cosign it',
   FORKED: ({ hint }) => join(hint, 'northroot diff LEDGER COPY names the first record that differs'),
-  LISTEN_FAILED: 'give another --listen address; port 0 takes any that is free',
   TRUST_POLICY_INVALID: 'northroot schema trust-policy shows the form',
 };
 
@@ -100,7 +100,7 @@ const OTHER_FILES: Readonly<Partial<Record<OtherFileError['looksLike'], string>>
 
 /** The hint for an error. @param ledger - The ledger argument of the command. */
 export function hintFor(error: NorthrootError, ledger?: string): string | undefined {
-  if (error instanceof CommandError) return error.hint;
+  if (error instanceof CommandError) return error.hint && withLedger(error.hint, ledger);
   if (error instanceof StrictError) return 'without --strict it is recorded as it is';
   const { code } = error;
   const own = hasHint(code) ? HINTS[code] : undefined;
@@ -118,10 +118,6 @@ export function hasHint(code: string): boolean {
 export function withLedger(words: string, ledger: string | undefined): string {
   const isNamed = ledger !== undefined && ledger !== '-' && printable(ledger, Infinity) === ledger;
   return isNamed ? words.replace(/\bLEDGER\b/g, () => shellWord(ledger)) : words;
-}
-
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function join(...parts: readonly (string | undefined)[]): string {

@@ -1,10 +1,10 @@
 /** The flags of `northroot hook`, as they are typed and as they are used. It loads nothing of the command line: see hook-client.ts. */
 
-import { printable } from '../base/bytes/printable.js';
 import { isPrincipalId, isPrincipalPattern } from '../base/value/principal.js';
 import { besidePath, placeName } from '../log/fs/place.js';
 import type { HookOptions } from '../gate/hook/options.js';
 import type { HookProfile } from '../gate/hook/profile.js';
+import { shellWord } from './shell-word.js';
 
 /** As typed, by the names of the flags in camelCase. */
 export type HookFlags = Readonly<Partial<Record<keyof typeof FLAGS, string>>>;
@@ -67,7 +67,7 @@ export function readHookFlags(
     fail: oneOf('--fail', fail, ['closed', 'open'] as const),
     waitMs: span('--wait', wait),
     deadlineMs: span('--deadline', deadline),
-    howToApprove: (authorization) => `northroot approve ${printable(ledger ?? 'LEDGER')} ${authorization}`,
+    howToApprove: (authorization) => `northroot approve ${shellWord(ledger ?? 'LEDGER')} ${authorization}`,
   };
 }
 

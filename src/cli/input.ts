@@ -163,9 +163,26 @@ function assertNoUrl(path: string): void {
   );
 }
 
+/** What `parse` makes of a small file. @throws as {@link ofFile} */
+export async function parseFile<T>(path: string, limit: number, parse: (bytes: Uint8Array) => T): Promise<T> {
+  const bytes = await readSmallFile(path, limit);
+  return ofFile(path, () => parse(bytes));
+}
+
+/** What `read` gives, of what a file has. @throws what it throws; a NorthrootError names the file */
+export function ofFile<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof NorthrootError)) throw error;
+    const { code, message, hint } = error;
+    throw new NorthrootError(code, `${printable(path)}: ${message}`, { cause: error, hint });
+  }
+}
+
 /** The signer of a key file in any form that keys have. Warns of one that others than its owner may read. */
 export async function readSigner(terminal: Terminal, path: string): Promise<Signer> {
-  const signer = createSigner(parsePrivateKey(await readSmallFile(path, MAX_KEY_BYTES)));
+  const signer = createSigner(await parseFile(path, MAX_KEY_BYTES, parsePrivateKey));
   if (await isOpenToOthers(path)) {
     terminal.say(`warning: others may read the private key ${printable(path)}: chmod 600 it`);
   }
@@ -173,7 +190,7 @@ export async function readSigner(terminal: Terminal, path: string): Promise<Sign
 }
 
 export async function readTrustPolicy(path: string | undefined): Promise<TrustPolicy | undefined> {
-  return path === undefined ? undefined : parseTrustPolicy(await readSmallFile(path, MAX_TRUST_POLICY_BYTES));
+  return path === undefined ? undefined : parseFile(path, MAX_TRUST_POLICY_BYTES, parseTrustPolicy);
 }
 
 /** A C2SP tlog-policy file. */
@@ -182,7 +199,7 @@ export async function readWitnessPolicy(
   terminal: Terminal,
 ): Promise<WitnessPolicy | undefined> {
   if (path === undefined) return undefined;
-  const policy = parseWitnessPolicy(await readSmallFile(path, MAX_WITNESS_POLICY_BYTES));
+  const policy = await parseFile(path, MAX_WITNESS_POLICY_BYTES, parseWitnessPolicy);
   for (const line of describeSkipped(policy)) terminal.say(`${printable(path)}, ${line}`);
   return policy;
 }

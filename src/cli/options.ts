@@ -116,7 +116,8 @@ export function pastInstant(text: string): string {
     return resolvePastTime(text, new Date().toISOString());
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new InvalidArgumentError(`E${error.message.slice(1)}.`);
+    // Commander says what was found.
+    throw new InvalidArgumentError(`E${error.message.slice(1).replace(/, found .*$/s, '')}.`);
   }
 }
 

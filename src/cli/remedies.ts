@@ -59,11 +59,11 @@ export const commandGuide: Guide = {
       ? withLedger(`northroot show LEDGER ${reference}`, ledger)
       : undefined,
   more: {
-    denied: 'northroot log --verdict denied',
-    diff: 'northroot verify says what each is worth',
+    denied: 'northroot log LEDGER --verdict denied',
+    diff: 'northroot verify LEDGER says what each is worth',
     findings: 'a higher --max-findings, or no filter, lists them',
-    grants: 'northroot budget',
-    status: 'northroot verify lists them',
+    grants: 'northroot budget LEDGER',
+    status: 'northroot verify LEDGER lists them',
   },
 };
 

@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { defined } from '../base/defined.js';
 import { drawSample, idsOf, MAX_SAMPLE, type Sample, SAMPLE_NONCE } from '../log/read/draw-sample.js';
 import { openLedger } from '../log/tile/tile-tree.js';
+import { count } from '../out/text/words.js';
 import type { RecordSelection } from '../rules/selection.js';
 import { usageError } from './command-error.js';
 import type { Context } from './context.js';
@@ -64,5 +65,5 @@ export function ofSample(selection: RecordSelection, sample: Sample | undefined)
 
 /** `25 of 1200 executions, drawn by the checkpoint of 4096 records`. */
 export function sampleText({ executions, of, treeSize }: Sample): string {
-  return `${executions.length} of ${of} executions, drawn by the checkpoint of ${treeSize} records`;
+  return `${executions.length} of ${count(of, 'execution')}, drawn by the checkpoint of ${count(treeSize, 'record')}`;
 }

@@ -12,6 +12,7 @@ import { usageError } from './command-error.js';
 import type { Context } from './context.js';
 import { openLedgerInput, STDIN } from './input.js';
 import { assertPatterns, assertSpan, pastInstant, SINCE } from './options.js';
+import { shellWord } from './shell-word.js';
 import type { Terminal } from './terminal.js';
 
 /** What {@link addSelection} adds. */
@@ -63,7 +64,7 @@ export async function toSelection(
   if (record !== undefined && !isGrant) {
     throw usageError(
       `${printable(grant ?? '')} is not a grant: nothing is under it`,
-      `northroot why ${printable(ledger)} ${record.seq} says what it is under`,
+      `northroot why ${shellWord(ledger)} ${record.seq} says what it is under`,
     );
   }
   return {

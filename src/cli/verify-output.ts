@@ -8,7 +8,6 @@ import type { ByteSink } from '../base/bytes/byte-sink.js';
 import { writeJson } from '../base/json/write-json.js';
 import type { Finding } from '../format/finding/finding.js';
 import { writeThrough } from '../log/fs/file-sink.js';
-import { readSmallFile } from '../log/fs/file-system.js';
 import { Spool } from '../log/fs/spool.js';
 import {
   type Baseline,
@@ -28,6 +27,7 @@ import { type LazyReport, toFindingJson } from '../rules/report/report.js';
 import type { VerificationResult } from '../rules/verify/run-verification.js';
 import { usageError } from './command-error.js';
 import type { ExitStatus } from './context.js';
+import { parseFile } from './input.js';
 import { jsonText, safeSink } from './json-text.js';
 import { commandGuide } from './remedies.js';
 import { addReportOutput, type FormatOutput, type ReportOutputOptions, targetsOf } from './report-output.js';
@@ -86,7 +86,7 @@ function anchorFile(text: string): string {
 }
 
 export async function readBaseline(path: string | undefined): Promise<Baseline | undefined> {
-  return path === undefined ? undefined : parseBaseline(await readSmallFile(path, MAX_BASELINE_BYTES));
+  return path === undefined ? undefined : parseFile(path, MAX_BASELINE_BYTES, parseBaseline);
 }
 
 /** What a verification gave, as far as reports need it. */

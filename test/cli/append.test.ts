@@ -131,6 +131,7 @@ describe('append', () => {
   it('appends nothing to a ledger for an input without events', () => {
     unchanged(() => expect(expectOk(append(''))).toBe(''));
     unchanged(() => expect(expectOk(append('\n\n'))).toBe(''));
+    expect(append('').stderr).not.toBe('');
   });
 });
 

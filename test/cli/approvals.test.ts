@@ -121,6 +121,14 @@ describe('suspend, resume and revoke', () => {
     expectOk(shop.run(['revoke', L, '--all', '--reason', 'END', '--key', 'agent.pem']));
     expect(authorize('50').decision.decision_code).toBe('GRANT_REVOKED');
     expectOk(shop.run(['verify', L]));
+    // Nothing ends a revocation: that a grant was resumed would not be true.
+    for (const command of ['suspend', 'resume']) {
+      const idle = shop.run([command, L, seq, '--reason', 'X']);
+      expect([idle.status, idle.stderr]).toEqual([
+        0,
+        expect.stringMatching(/ed 0 grants[^]*^note: .* is revoked/m),
+      ]);
+    }
   });
 
   it('refuse what is no grant and wrong options, and append nothing', () => {

@@ -92,6 +92,9 @@ describe('the hint for an error', () => {
   it("is the error's own where the command line knows no better, or a command made it", () => {
     expect(hintFor(error('KEY_ENCRYPTED', 'LEDGER'), 'a.jsonl')).toBe('LEDGER');
     expect(hintFor(new CommandError('LEDGER_INVALID', '', { hint: 'x' }))).toBe('x');
+    expect(hintFor(new CommandError('X', '', { hint: 'northroot log LEDGER' }), 'a.jsonl')).toBe(
+      'northroot log a.jsonl',
+    );
     expect(hintFor(new CommandError('LEDGER_INVALID', ''))).toBeUndefined();
     expect(hintFor(error('RECORD_NOT_FOUND', 'it has 3 records'))).toMatch(
       /^it has 3 records; northroot log /,

@@ -16,7 +16,7 @@ import {
 } from '../../src/api/index.js';
 import { openLedgerSource } from '../../src/log/fs/source.js';
 import { readKeyList } from '../../src/rules/report/key-list.js';
-import { expectError, expectOk, parse, Workshop, type ResultJson } from './runner.js';
+import { expectError, expectOk, parse, type Run, Workshop, type ResultJson } from './runner.js';
 
 const shop = new Workshop();
 const L = 'l.jsonl';
@@ -121,6 +121,7 @@ describe('grant', () => {
   });
 
   it("is refused with an agent's own key, which says whose would do", () => {
+    expectOk(shop.run(['adjust', L, '--grant', '3', '--debit', 'usd=1', '--reason', 'INVOICE']));
     const before = shop.read(L);
     const args = ['--to', 'agent:a1', '--tool', '*', '--cap', 'usd=1000000'];
     const run = shop.run(['grant', L, ...args, '--key', 'agent.pem']);
@@ -133,7 +134,7 @@ describe('grant', () => {
         '--grant',
         '3',
         '--credit',
-        'usd=5',
+        'usd=1',
         '--reason',
         'REFUND',
         '--key',
@@ -223,6 +224,16 @@ describe('adjust', () => {
     expect(await codesOf(L)).toEqual([]);
   });
 
+  it('says of what it recorded that it changes nothing, or breaks a bound', async () => {
+    const debit = (amount: string): Run =>
+      shop.run(['adjust', 'd.jsonl', '--grant', '1', '--debit', amount, '--reason', 'INVOICE']);
+    expectOk(shop.run(['init', 'd.jsonl']));
+    expectOk(shop.run(['grant', 'd.jsonl', '--to', 'agent:a1', '--tool', 'x', '--cap', 'usd=1']));
+    expect(debit('eur=1').stderr).toMatch(/^note: METER_UNCAPPED: /m);
+    expect(debit('usd=2').stderr).toMatch(/^warning: METER_CAP_EXCEEDED: /m);
+    expect(await codesOf('d.jsonl')).toEqual(['METER_CAP_EXCEEDED']);
+  });
+
   it.each<[string, 1 | 2, string, string[]]>([
     ['nothing at all', 2, 'USAGE', []],
     [
@@ -237,6 +248,12 @@ describe('adjust', () => {
       1,
       'EXECUTION_NOT_FOUND',
       ['--grant', '3', '--debit', 'usd=1', '--reason', 'A', '--execution', '3'],
+    ],
+    [
+      'a credit of more than was used',
+      1,
+      'ADJUSTMENT_EXCEEDED',
+      ['--grant', '3', '--credit', 'usd=99', '--reason', 'A'],
     ],
     [
       'a credit by the grantee',

@@ -161,6 +161,32 @@ describe('key add', () => {
     expectCode(run, 'SIGNATURE_MISSING');
     expect(shop.read('unsigned.jsonl')).toBe(before);
   });
+
+  it('names the file that is no key, and other commands that are no policy and no tokens', () => {
+    shop.write('text.txt', 'hello');
+    for (const [code, ...args] of [
+      ['KEY_MALFORMED', 'key', 'show', 'text.txt'],
+      [
+        'KEY_MALFORMED',
+        'grant',
+        'unsigned.jsonl',
+        '--to',
+        'agent:a',
+        '--tool',
+        'x',
+        '--cap',
+        'usd=1',
+        '--key',
+        'text.txt',
+      ],
+      ['TRUST_POLICY_INVALID', 'verify', 'unsigned.jsonl', '--trust', 'text.txt'],
+      ['TOKENS_MALFORMED', 'gate', 'token', 'text.txt', 'n', '--principal', 'agent:a'],
+    ] as const) {
+      const run = shop.run(args);
+      expectError(run, 2, code);
+      expect(run.stderr).toContain('text.txt');
+    }
+  });
 });
 
 describe('key revoke', () => {

@@ -3,6 +3,7 @@
  * where that is as good as the script.
  */
 
+import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { GROUPS as FEW } from '../../src/cli/frequent.js';
 import { GROUPS as ALL } from '../../src/cli/main.js';
 import { type Groups, makeProgram } from '../../src/cli/program.js';
+import { CLI } from './runner.js';
 
 interface Loader {
   readonly FREQUENT: readonly string[];
@@ -21,6 +23,8 @@ interface Loader {
 const { FREQUENT, SCRIPT, CODE, compile } = (await import(
   new URL('../../bin/load.js', import.meta.url).href
 )) as Loader;
+
+const PACKAGE = new URL('../../package.json', import.meta.url);
 
 /** Whether the code is taken, after `change` of it. */
 function isTaken(change: (code: string, script: string) => void): boolean {
@@ -79,5 +83,27 @@ describe('the commands that are run most', () => {
 
   it.each(FREQUENT)('%s is the same in the script as in the whole program', (name) => {
     expect(few.get(name)).toBe(all.get(name));
+  });
+});
+
+describe('an older Node', () => {
+  const least = (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { engines: { node: string } }).engines.node;
+  /** `northroot --version` in a Node that says it has this version. */
+  const runIn = (version: string): { status: number | null; stderr: string } => {
+    const versions = `{ ...process.versions, node: '${version}' }`;
+    const preload = `Object.defineProperty(process, 'versions', { value: ${versions} })`;
+    const args = ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, CLI, '--version'];
+    return spawnSync(process.execPath, args, { encoding: 'utf8' });
+  };
+
+  it('is told from a fault, and says nothing about a ledger', () => {
+    const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(least)?.map(Number) ?? [];
+    expect(runIn(`${major}.${minor}.0`)).toMatchObject({ status: 0, stderr: '' });
+    expect(runIn(`${major + 1}.0.0`)).toMatchObject({ status: 0, stderr: '' });
+    for (const old of [`${major}.${minor - 1}.9`, `${major - 1}.99.0`])
+      expect(runIn(old)).toMatchObject({
+        status: 2,
+        stderr: expect.stringMatching(/^error: NODE_TOO_OLD: /),
+      });
   });
 });

@@ -252,6 +252,17 @@ describe('settle, anchor and fleet verify', () => {
     expect(parse<FleetReport>(shop.read('report.json')).anchors).toMatchObject([{ relation: 'truncated' }]);
   });
 
+  it('say of which ledgers something was not checked, if not of all', () => {
+    shop.makeFolder('some');
+    for (const name of ['some/a.jsonl', 'some/b.jsonl']) expectOk(shop.run(['init', name]));
+    expectOk(shop.run(['checkpoint', 'some/a.jsonl']));
+    const text = expectOk(shop.run(['fleet', 'verify', 'some']));
+    const about = (code: string): string =>
+      text.split('\n').find((line) => line.startsWith(`  ${code} `)) ?? 'none';
+    expect(about('CHECKPOINTS')).toContain('1 of 2 ledgers: some/b.jsonl');
+    expect(about('TRUST')).not.toContain('ledgers: ');
+  });
+
   it('take a bundle for the parent, and say what it does not show', () => {
     makeParent('p6');
     expectOk(shop.run(init('c6', 'p6')));

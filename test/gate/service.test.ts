@@ -1,6 +1,6 @@
 /** The gate as a service: who may ask what, and what a client is told. */
 
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -9,6 +9,8 @@ import type { Gate, GateOptions } from '../../src/gate/gate.js';
 import type { ServiceEvent } from '../../src/gate/service/gate-service.js';
 import { type GateServer, serveGate, type ServeGateOptions } from '../../src/gate/service/serve-gate.js';
 import { makeToken, Tokens } from '../../src/gate/service/tokens.js';
+import { MAX_SOCKET_PATH_BYTES } from '../../src/base/platform/socket-path.js';
+import { WireDesk } from '../../src/gate/hook/wire-desk.js';
 import type { GrantOptions } from '../../src/log/policy/draft-grant.js';
 import { filePlace, memoryPlace } from '../agent/support.js';
 import { codeOf, temporaryFolder } from '../writer/support.js';
@@ -368,6 +370,26 @@ describe('the service', () => {
     writeFileSync(file, 'mine');
     expect(await codeOf(serveGate({ gate, socket: file }))).toBe('SOCKET_IN_USE');
     expect(readFileSync(file, 'utf8')).toBe('mine');
+  });
+
+  it('has no socket whose path the system would cut off, and so name another', async () => {
+    const { gate } = await serve();
+    const folder = temporaryFolder();
+    const longest = join(folder, 'x'.repeat(MAX_SOCKET_PATH_BYTES - folder.length - 1));
+    const server = await serveGate({ gate, socket: longest });
+    onTestFinished(() => server.close());
+    expect(existsSync(longest)).toBe(true);
+    const cutOff = `${longest}${'x'.repeat(20)}`;
+    expect(await codeOf(serveGate({ gate, socket: `${longest}x` }))).toBe('LISTEN_FAILED');
+    expect(await codeOf(serveGate({ gate, socket: cutOff }))).toBe('LISTEN_FAILED');
+    const desk = await WireDesk.connect(longest, undefined);
+    expect(desk).toBeDefined();
+    desk?.close();
+    // What is there under the name that is left is another's.
+    const other = createServer();
+    await new Promise((resolve) => other.once('error', resolve).listen(cutOff, () => resolve(undefined)));
+    onTestFinished(() => void other.close());
+    expect(await WireDesk.connect(cutOff, undefined)).toBeUndefined();
   });
 
   it('closes connections that send nothing sound', async () => {

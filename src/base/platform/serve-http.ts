@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
+import { fitsSocket, MAX_SOCKET_PATH_BYTES } from './socket-path.js';
 
 export interface HttpRequest {
   readonly method: string;
@@ -203,22 +204,39 @@ async function answerTo(
   }
 }
 
+const ADDRESS_FAILURES: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not',
+  EADDRINUSE: 'it is in use',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'there is no such host',
+};
+
+const SOCKET_FAILURES: Readonly<Record<string, string>> = {
+  // Node says this of a missing folder too.
+  EACCES: 'its folder is missing, or this user may not write there',
+  EADDRINUSE: 'it is in use',
+};
+
 /** @throws NorthrootError `LISTEN_FAILED` */
 export function listen(server: Server, place: ListenPlace): Promise<void> {
   const name =
     'socket' in place
       ? printable(place.socket)
       : `${printable(place.host ?? '127.0.0.1')} port ${place.port}`;
+  const isSocket = 'socket' in place;
+  const hint = isSocket ? 'give another path' : 'give another address; port 0 takes any that is free';
+  const refuse = (why: string, cause?: Error): NorthrootError =>
+    new NorthrootError('LISTEN_FAILED', `cannot listen on ${name}: ${why}`, { cause, hint });
   return new Promise((resolve, reject) => {
+    if (isSocket && !fitsSocket(place.socket)) {
+      const found = Buffer.byteLength(place.socket);
+      reject(refuse(`expected a path of at most ${MAX_SOCKET_PATH_BYTES} bytes, found ${found}`));
+      return;
+    }
     server.once('error', (error: NodeJS.ErrnoException) => {
       const code = error.code ?? error.message;
-      const why = code === 'EADDRINUSE' ? 'it is in use' : code;
-      reject(
-        new NorthrootError('LISTEN_FAILED', `cannot listen on ${name}: ${why}`, {
-          cause: error,
-          hint: 'give another address; port 0 takes any that is free',
-        }),
-      );
+      const words = isSocket ? SOCKET_FAILURES[code] : ADDRESS_FAILURES[code];
+      reject(refuse(words ?? code, error));
     });
     if (!('socket' in place)) {
       server.listen(place.port, place.host ?? '127.0.0.1', resolve);

@@ -1,7 +1,7 @@
 /** Meters, SPEC §2: amounts of units, and vectors of them with each unit once. */
 
 import { printable } from '../bytes/printable.js';
-import { isNegativeQuantity, quantity, type Quantity } from './quantity.js';
+import { formatQuantity, isNegativeQuantity, quantity, type Quantity } from './quantity.js';
 
 /** An amount of one unit. */
 export interface Meter {
@@ -68,7 +68,8 @@ export function readAmounts(
     try {
       const value = amounts[unit] as AmountsByUnit[string] | null;
       const amount = typeof value === 'object' && value !== null ? value : quantity(value as string);
-      if (isNegativeQuantity(amount)) throw new RangeError('expected an amount that is not negative');
+      if (isNegativeQuantity(amount))
+        throw new RangeError(`expected an amount that is not negative, found ${formatQuantity(amount)}`);
       vector.push({ unit, amount });
     } catch (error) {
       if (!(error instanceof RangeError || error instanceof TypeError)) throw error;

@@ -6,11 +6,16 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import type { NorthrootError } from '../../base/error.js';
 import { digestFromBase64url, toDigestText } from '../../base/value/digest.js';
-import { formatQuantity } from '../../base/value/quantity.js';
+import { type Meter, readAmounts } from '../../base/value/meter.js';
+import { formatQuantity, toRational } from '../../base/value/quantity.js';
 import type { AdjustmentEvent, AuthorizationEvent, ContentRef } from '../../format/schema/generated/types.js';
 import { type AdjustmentOptions, draftAdjustment } from '../../log/policy/draft-adjustment.js';
+import { findGrants } from '../../log/policy/revoke.js';
 import type { LedgerView } from '../../log/read/ledger-view.js';
 import type { ReadRecord } from '../../log/read/read-records.js';
+import { judgeAdjustment } from '../../rules/bounds/adjustment.js';
+import type { Grant } from '../../rules/bounds/grant.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { openInput } from '../input.js';
@@ -107,6 +112,10 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
       });
     },
     grant.event['principal_id'] as string,
+    // A debit is evidence of what was used, over a cap or not; a credit that is too high gives nothing back, and is a violation.
+    options.credit === undefined
+      ? undefined
+      : (state) => assertCredit(state, grant.eventId, readAmounts(said.credit ?? {}).vector),
   );
   const { direction, meters } = event as AdjustmentEvent;
   const list = meters.map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`).join(', ');
@@ -114,6 +123,24 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
   const verb = direction === 'credit' ? 'credited' : 'debited';
   terminal.say(`${verb} ${list} to the grant of seq ${grant.seq}, ${by}, seq ${appended.seq}`);
   return 0;
+}
+
+/** @throws NorthrootError `ADJUSTMENT_EXCEEDED` for more than counts as used under the grant or one above it */
+function assertCredit(state: VerifyState, grantId: string, meters: readonly Meter[]): void {
+  const [grant] = findGrants(state, [grantId]) as [Grant];
+  const facts = {
+    direction: 'credit',
+    principalId: '',
+    amounts: meters.map(({ unit, amount }) => ({ unit, amount: toRational(amount) })),
+    isEstimated: false,
+    system: undefined,
+  } as const;
+  const exceeded = judgeAdjustment(facts, grant).findings.find(({ code }) => code === 'ADJUSTMENT_EXCEEDED');
+  if (exceeded === undefined) return;
+  const { code, expected, actual } = exceeded;
+  throw new CommandError(code, `--credit: expected ${expected}, found ${actual}; nothing was recorded`, {
+    hint: 'northroot budget LEDGER shows what counts as used',
+  });
 }
 
 function amounts(

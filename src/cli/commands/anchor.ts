@@ -5,6 +5,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { anchorLedger } from '../../log/fleet/anchor.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
+import { count } from '../../out/text/words.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -51,7 +52,7 @@ async function anchor(
       `${jsonText({ seq, event_id: eventId, status, child_ledger_id: childId, origin, tree_size: treeSize, root })}\n`,
     );
     const was = status === 'exists' ? 'was anchored before' : 'anchored';
-    terminal.say(`${was}: ${treeSize} records of ${printable(origin)}`);
+    terminal.say(`${was}: ${count(treeSize, 'record')} of ${printable(origin)}`);
     return 0;
   } finally {
     await ledger.close();

@@ -14,6 +14,7 @@ import { CommandError, usageError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { openSigned, type SigningChoice } from './ledger-key.js';
+import { describeAppended } from './notices.js';
 
 /** What was appended, and the keyid of its signer. */
 interface AppendedDraft {
@@ -64,6 +65,7 @@ export async function appendDraft(
     });
     const { seq, eventId, status } = appended;
     await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
+    for (const finding of appended.findings) terminal.say(describeAppended(finding));
     return { event, appended, signer: keyid };
   } finally {
     await ledger.close();

@@ -18,6 +18,7 @@ import {
   MAX_SIGNING_THREADS,
   type Notice,
 } from '../../log/writer/options.js';
+import { count } from '../../out/text/words.js';
 import { toFindingJson } from '../../rules/report/report.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 import { Backlog } from '../backlog.js';
@@ -28,6 +29,7 @@ import { assertStdinOnce, readStart, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, extensionType, principalId, wholeNumber } from '../options.js';
 import { ResultLines } from '../result-lines.js';
+import { shellWord } from '../shell-word.js';
 import { viewOf } from '../view.js';
 import { withEntitledKeys } from './append-draft.js';
 import { AMOUNT, InputError, readEvents, type ReadInput, resolveEntry } from './append-input.js';
@@ -137,7 +139,7 @@ async function append(
   let published: Promise<unknown> = Promise.resolve();
   const wrong = { violation: 0, invalid: 0, codes: new Set<string>() };
   const publish = ({ note, seq, treeSize }: CheckpointResult, ledger: Ledger): void => {
-    terminal.say(`sealed ${treeSize} records with the checkpoint of seq ${seq}`);
+    terminal.say(`sealed ${count(treeSize, 'record')} with the checkpoint of seq ${seq}`);
     published = Promise.all([published, ledger.publishNote(options.note ?? notePathOf(path), note)]);
     // Reported when it is awaited.
     published.catch(() => undefined);
@@ -217,6 +219,7 @@ async function append(
     if (wrong.violation + wrong.invalid > 0) terminal.say(describeWrong(wrong, path));
   }
   if (refusal === undefined) {
+    if (order === 0) terminal.say('nothing was appended: there is no event in what was read');
     if (unsealed === undefined) return 0;
     terminal.fail(unsealed);
     return 2;
@@ -238,7 +241,7 @@ function describeWrong(
   ];
   const all = [...codes].sort();
   const more = all.length > MAX_CODES ? `, … ${all.length - MAX_CODES} more` : '';
-  return `warning: of the events that were appended, ${counts.join(' and ')}: ${all.slice(0, MAX_CODES).join(', ')}${more}; northroot verify ${printable(path)} says where`;
+  return `warning: of the events that were appended, ${counts.join(' and ')}: ${all.slice(0, MAX_CODES).join(', ')}${more}; northroot verify ${shellWord(path)} says where`;
 }
 
 /** Wrong paths are refused before a ledger is made. */
@@ -266,7 +269,7 @@ async function openLedger(
   const mayCreate = options.create === true || origin !== undefined;
   if (!mayCreate && (await isMissing(path))) {
     throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-      hint: `northroot init ${printable(path)} makes one; append --create makes it and appends to it`,
+      hint: `northroot init ${shellWord(path)} makes one; append --create makes it and appends to it`,
     });
   }
   return openOrCreate(context, path, options, {

@@ -13,6 +13,7 @@ import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { shellWord } from '../shell-word.js';
 import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 
 interface ApprovalsOptions extends IndexChoice {
@@ -69,7 +70,7 @@ async function showRequest(
 
 /** The commands that answer a request. */
 export function requestGuide(path: string, { eventId }: RequestView): RequestGuide {
-  const which = `${printable(path)} ${eventId}`;
+  const which = `${shellWord(path)} ${eventId}`;
   return {
     approve: `northroot approve ${which} --key FILE`,
     reject: `northroot reject ${which} --key FILE`,
@@ -105,8 +106,10 @@ async function approvals(context: Context, path: string, options: ApprovalsOptio
   } else if (options.format === 'text') {
     terminal.say(
       requests.length === 0
-        ? 'nobody waits for approval'
-        : `hint: northroot approvals ${printable(path)} SEQ shows one with its parameters`,
+        ? options.all === true
+          ? `no request is open; northroot report ${shellWord(path)} shows what was approved and used`
+          : 'nobody waits for approval'
+        : `hint: northroot approvals ${shellWord(path)} SEQ shows one with its parameters`,
     );
   }
   return sayBroken(context, path, hasInvalid);
@@ -114,7 +117,7 @@ async function approvals(context: Context, path: string, options: ApprovalsOptio
 
 function sayBroken({ terminal }: Context, path: string, hasInvalid: boolean): ExitStatus {
   if (hasInvalid)
-    terminal.say(`warning: the evidence is broken; northroot verify ${printable(path)} says where`);
+    terminal.say(`warning: the evidence is broken; northroot verify ${shellWord(path)} says where`);
   return hasInvalid ? 1 : 0;
 }
 

@@ -68,7 +68,7 @@ export function addApprove(program: Command, run: Run): void {
     .argument('<request>', 'the denied action: its seq, its id, or a prefix of it')
     .option(
       '--limit <amounts>',
-      'the most that it may use, such as usd=5; may be given again (default: what was asked for)',
+      'the most that it may use, such as usd=5 (repeatable; default: what was asked for)',
       collect,
     )
     .option('--expires <time>', 'good until then: 10m (from now), or a time')

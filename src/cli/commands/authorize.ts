@@ -20,6 +20,7 @@ import { ingestError } from '../ingest-error.js';
 import { readInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, meterList, principalId, requestKey, resourceList, toolName } from '../options.js';
+import { shellWord } from '../shell-word.js';
 import { viewOf } from '../view.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
@@ -75,7 +76,7 @@ export function addAuthorize(program: Command, run: Run): void {
     )
     .option(
       '--approval <id>',
-      'use this approval: its seq, its id, or a prefix of it; may be given again (default: those for exactly this call)',
+      'use this approval: its seq, its id, or a prefix of it (repeatable; default: those for exactly this call)',
       collect,
     )
     .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m')
@@ -153,7 +154,7 @@ async function authorize(
     const isKnown = recorded.status === 'exists';
     if (command.length > 0)
       terminal.say(
-        `allowed${isKnown ? ' before' : ''}; nothing was run: northroot record ${printable(path)} --auth ${recorded.eventId} -- …`,
+        `allowed${isKnown ? ' before' : ''}; nothing was run: northroot record ${shellWord(path)} --auth ${recorded.eventId} -- …`,
       );
     return 0;
   }
@@ -209,7 +210,7 @@ function needJson({ grantId, approvers, count, grantIds }: ApprovalNeed): object
 function describeNeed({ recorded, need }: Pick<RecordedDecision, 'recorded' | 'need'>, path: string): string {
   const who = approversText(need?.approvers ?? []);
   const many = need === undefined || need.count === 1 ? who : `${need.count} of ${who}`;
-  return `it needs approval by ${many}: northroot approve ${printable(path)} ${recorded.eventId}`;
+  return `it needs approval by ${many}: northroot approve ${shellWord(path)} ${recorded.eventId}`;
 }
 
 function boundJson({ code, grantId, unit, limit, used, left }: DecidingBound): object {

@@ -29,6 +29,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { safeSink } from '../json-text.js';
 import { textOrJson } from '../options.js';
+import { shellWord } from '../shell-word.js';
 import type { Terminal } from '../terminal.js';
 import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 
@@ -58,7 +59,7 @@ export function addBudget(program: Command, run: Run): void {
 
 async function budget(context: Context, ledger: string, options: BudgetOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  const name = printable(ledger);
+  const name = shellWord(ledger);
   const point = toPoint(options.at);
   const trust = await readTrustPolicy(options.trust);
   const view = viewOf(context, ledger, undefined, options, trust);
@@ -181,14 +182,14 @@ function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount 
   if (grant !== undefined) {
     throw new CommandError('GRANT_DENIED', `${id} was denied: it has no accounts`, {
       exitStatus: 2,
-      hint: `northroot why ${printable(ledger)} ${grant.place.seq} says why`,
+      hint: `northroot why ${shellWord(ledger)} ${grant.place.seq} says why`,
     });
   }
   const isElse = state.events.find(fromDigestText(id)) !== undefined;
   throw new CommandError(
     'GRANT_NOT_FOUND',
     isElse ? `${id} is not a grant` : `${id} was not recorded yet at that point`,
-    { exitStatus: 2, hint: `northroot budget ${printable(ledger)} lists the grants` },
+    { exitStatus: 2, hint: `northroot budget ${shellWord(ledger)} lists the grants` },
   );
 }
 

@@ -10,16 +10,17 @@ import { isToolPattern } from '../../base/value/tool.js';
 import { askState, type ServiceState } from '../../gate/service/ask-state.js';
 import { makeToken, parseTokens, type TokenEntry, type TokenUse } from '../../gate/service/tokens.js';
 import { type Budget, listBudgets } from '../../log/agent/budget.js';
-import { kindOfPath, readSmallFile, replaceFile } from '../../log/fs/file-system.js';
+import { kindOfPath, replaceFile } from '../../log/fs/file-system.js';
 import { listPendingApprovals, type PendingApproval } from '../../log/policy/approve.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { renderAccounts } from '../../out/text/accounts.js';
 import { unknownRuleText } from '../../out/text/request.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { readTrustPolicy } from '../input.js';
+import { parseFile, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, textOrJson } from '../options.js';
+import { shellWord } from '../shell-word.js';
 import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
 import { socketPathOf } from './serve.js';
 import { MAX_TOKENS_BYTES } from './serving.js';
@@ -63,15 +64,11 @@ export function addGate(program: Command, run: Run): void {
     .argument('<name>', 'what logs call the client')
     .requiredOption(
       '--principal <pattern>',
-      'whom it may speak for, such as agent:a1 or agent:ci*; may be given again',
+      'whom it may speak for, such as agent:a1 or agent:ci* (repeatable)',
       collect,
     )
-    .option(
-      '--tool <pattern>',
-      "which tools it may call, such as 'fs.*'; may be given again (default: all)",
-      collect,
-    )
-    .option('--may <use>', 'call, approve, read or slice; may be given again (default: call)', collect)
+    .option('--tool <pattern>', "which tools it may call, such as 'fs.*' (repeatable; default: all)", collect)
+    .option('--may <use>', 'call, approve, read or slice (repeatable; default: call)', collect)
     .action((file: string, name: string, options: TokenOptions) =>
       run((context) => token(context, file, name, options)),
     );
@@ -118,7 +115,7 @@ async function status(context: Context, path: string, options: StatusOptions): P
     seen = await look();
   }
   if (seen.hasInvalid)
-    terminal.say(`warning: the evidence is broken; northroot verify ${printable(path)} says where`);
+    terminal.say(`warning: the evidence is broken; northroot verify ${shellWord(path)} says where`);
   return seen.hasInvalid ? 1 : 0;
 }
 
@@ -236,7 +233,7 @@ async function token(
     if (!isToolPattern(pattern))
       throw usageError(`${printable(pattern, 80)} is not a valid tool pattern`, "such as fs.read or 'fs.*'");
   const entries: readonly TokenEntry[] =
-    (await kindOfPath(file)) === 'missing' ? [] : parseTokens(await readSmallFile(file, MAX_TOKENS_BYTES));
+    (await kindOfPath(file)) === 'missing' ? [] : await parseFile(file, MAX_TOKENS_BYTES, parseTokens);
   if (entries.some((entry) => entry.name === name))
     throw usageError(
       `${printable(file)} has a token of the name ${printable(name, 80)}`,

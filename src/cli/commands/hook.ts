@@ -27,7 +27,8 @@ import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readStandardInput } from '../hook-client.js';
 import { FLAGS, type HookChoice, type HookFlags, readHookFlags, USUAL } from '../hook-flags.js';
-import { readTrustPolicy } from '../input.js';
+import { ofFile, readTrustPolicy } from '../input.js';
+import { shellWord } from '../shell-word.js';
 import { viewOf } from '../view.js';
 import {
   type DecidingChoice,
@@ -213,7 +214,9 @@ async function installInto(
   }
   const path = settingsPathOf(profile, choice);
   const text = await readSettings(path);
-  const after = installHooks(profile, text, commandOf(profile, choice), hostTimeout(options));
+  const after = ofFile(path, () =>
+    installHooks(profile, text, commandOf(profile, choice), hostTimeout(options)),
+  );
   return write(context, profile, choice, { path, text, after });
 }
 
@@ -228,7 +231,8 @@ async function uninstallFrom(
     context.terminal.say(`there is no ${printable(path)}`);
     return 0;
   }
-  return write(context, profile, choice, { path, text, after: uninstallHooks(profile, text) });
+  const after = ofFile(path, () => uninstallHooks(profile, text));
+  return write(context, profile, choice, { path, text, after });
 }
 
 async function write(
@@ -275,10 +279,10 @@ async function assertGranted(
   principal: string,
   choice: RunChoice,
 ): Promise<void> {
-  const name = printable(ledger);
+  const name = shellWord(ledger);
   const grant = `northroot grant ${name} --to ${principal} --tool '*' --cap calls=500 --expires 12h`;
   if (await isMissing(ledger))
-    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${name}`, {
+    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(ledger)}`, {
       hint: `northroot init ${name} && ${grant}`,
     });
   const trust = await readTrustPolicy(choice.trust);
@@ -288,7 +292,7 @@ async function assertGranted(
   if (!isGranted)
     throw new CommandError(
       'GRANT_NOT_FOUND',
-      `${name} grants ${principal} nothing: every call would be denied`,
+      `${printable(ledger)} grants ${principal} nothing: every call would be denied`,
       { exitStatus: 2, hint: grant },
     );
 }

@@ -47,6 +47,7 @@ import {
   targetsOf,
   writeReportFiles,
 } from '../report-output.js';
+import { shellWord } from '../shell-word.js';
 import { assertTargets, filesOf, STDOUT } from '../targets.js';
 import { assertOneSigning, KEY, openOrCreate, withWriting, type WritingChoice } from './ledger-key.js';
 
@@ -135,7 +136,7 @@ async function importFiles(
   const isNew = await isEmptyLedger(path);
   if (isNew && !isCheck && options.create !== true && options.origin === undefined) {
     throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-      hint: `northroot import --create --ledger ${printable(path)} makes it and appends to it`,
+      hint: `northroot import --create --ledger ${shellWord(path)} makes it and appends to it`,
     });
   }
   // Without claims no ledger is made.

@@ -12,7 +12,6 @@ import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import type { Key } from '../../format/schema/generated/types.js';
 import type { Signer } from '../../format/signature/signer.js';
-import { readSmallFile } from '../../log/fs/file-system.js';
 import { grantSlice } from '../../log/fleet/grant-slice.js';
 import { sliceKey } from '../../log/fleet/slice.js';
 import { formatSlice } from '../../log/fleet/slice-json.js';
@@ -23,6 +22,7 @@ import { Ledger } from '../../log/writer/ledger.js';
 import { makeKeyEntry } from '../../rules/trust/key-entry.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
+import { parseFile } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { assertPatterns, meterList, pastInstant, principalId, repeatable } from '../options.js';
 import { viewOf } from '../view.js';
@@ -282,7 +282,7 @@ async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Pr
   }
   const keys: PublicKey[] = [];
   for (const file of recoveryKey) {
-    const key = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
+    const key = await parseFile(file, MAX_KEY_BYTES, readPublicHalf);
     if (keys.some(({ keyid }) => keyid === key.keyid)) {
       throw usageError(`--recovery-key ${printable(file)}: expected each key once`);
     }

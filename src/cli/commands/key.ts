@@ -16,14 +16,13 @@ import {
 } from '../../format/key/public-key.js';
 import { isKeyName } from '../../format/key/vkey.js';
 import type { Key } from '../../format/schema/generated/types.js';
-import { readSmallFile } from '../../log/fs/file-system.js';
 import { renderKeyList } from '../../out/text/key-list.js';
 import { type ListedKey, readKeyList } from '../../rules/report/key-list.js';
 import type { Role } from '../../rules/trust/authority.js';
 import { findEntitledKeys, makeKeyEntry } from '../../rules/trust/key-entry.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { openLedgerInput, readTrustPolicy } from '../input.js';
+import { openLedgerInput, parseFile, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { instant, principalId, repeatable, textOrJson } from '../options.js';
 import { findOwnSigner, keyPathOf, openSigned, type SigningChoice, withSigning } from './ledger-key.js';
@@ -66,7 +65,7 @@ export function addKey(program: Command, run: Run): void {
     .option('--valid-until <time>', 'not valid from then on', instant)
     .action((ledger: string, file: string, options: AddOptions) =>
       run(async (context) => {
-        const half = readKeyFile(await readSmallFile(file, MAX_KEY_BYTES));
+        const half = await parseFile(file, MAX_KEY_BYTES, readKeyFile);
         return change(context, ledger, options, () => ({ action: 'add', key: newEntry(half, options) }));
       }),
     );
@@ -243,7 +242,7 @@ function addShow(key: Command, run: Run): void {
     .option('--name <name>', "the key's name, for vkey, cosigner and openssh")
     .action((file: string, options: { form: PublicKeyForm | 'entry'; name?: string }) =>
       run(async ({ terminal }) => {
-        const { publicKey, webauthn } = readKeyFile(await readSmallFile(file, MAX_KEY_BYTES));
+        const { publicKey, webauthn } = await parseFile(file, MAX_KEY_BYTES, readKeyFile);
         const { form, name } = options;
         if ((form === 'vkey' || form === 'cosigner') && name === undefined) {
           throw usageError(`a ${form} needs a --name`, "a ledger's vkey is named by its origin");

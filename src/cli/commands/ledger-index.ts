@@ -8,6 +8,7 @@ import { maintainIndex } from '../../log/read/maintain-index.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
+import { shellWord } from '../shell-word.js';
 import { describeNotice } from './notices.js';
 
 interface IndexOptions {
@@ -51,7 +52,7 @@ async function index(context: Context, ledger: string, options: IndexOptions): P
   for (const key of differences) await terminal.write(`differs: ${printable(key)}\n`);
   if (differencesTotal === 0) return 0;
   terminal.say(
-    `${differencesTotal} entries differ from what the ledger gives: northroot index --rebuild ${printable(ledger)}`,
+    `${differencesTotal} entries differ from what the ledger gives: northroot index --rebuild ${shellWord(ledger)}`,
   );
   return 1;
 }

@@ -5,10 +5,11 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import type { JsonObject, JsonValue } from '../../base/json/value.js';
 import { shortenDigestText } from '../../base/value/digest.js';
+import { isKnownEventType } from '../../format/schema/check.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { type ReadRecord, readRecords } from '../../log/read/read-records.js';
 import { digest, list, object, quantityText, string } from '../../out/text/json.js';
-import { inFlightText } from '../../out/text/words.js';
+import { count, inFlightText } from '../../out/text/words.js';
 import { matchesSelection } from '../../rules/selection.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
@@ -141,6 +142,11 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
   await flush();
   if (listed === 0 && seen > 0 && !terminal.closed)
     terminal.say(`0 of ${seen} ${seen === 1 ? 'record matches' : 'records match'}`);
+  const { type } = options;
+  if (listed === 0 && type !== undefined && !isKnownEventType(type) && !type.startsWith('x.'))
+    terminal.say(
+      `hint: northroot has no type ${printable(type)}; northroot schema lists its types, others begin with x.`,
+    );
   return 0;
 }
 
@@ -171,12 +177,15 @@ function matcher(options: LogOptions): (record: ReadRecord) => boolean {
   };
 }
 
+/** That of `x.northroot.start`, which stands before each execution. */
+const TYPE_WIDTH = 17;
+
 function renderLine({ seq, event, eventId, verdict }: ReadRecord): string {
   const columns = [
     String(seq).padStart(6),
     string(event['occurred_at']).padEnd(24),
     (verdict ?? '').padEnd(verdict === undefined ? 0 : 9),
-    string(event['event_type']).padEnd(13),
+    string(event['event_type']).padEnd(TYPE_WIDTH),
     shortenDigestText(eventId, 10),
     string(event['principal_id']).padEnd(20),
     summarise(event),
@@ -207,6 +216,14 @@ function summarise(event: JsonObject): string {
       const { effect, in_flight: inFlight, grant_event_id: grant, reason } = event;
       return `${string(effect)} grant ${shortDigest(grant)}${inFlightText(string(inFlight))}: ${string(reason)}`;
     }
+    case 'adjustment': {
+      const { direction, meters, grant_event_id: grant, reason } = event;
+      return `${string(direction)} ${amounts(meters)} under grant ${shortDigest(grant)}: ${string(reason)}`;
+    }
+    case 'checkpoint':
+      return `of ${count(Number(event['tree_size']), 'record')}`;
+    case 'attestation':
+      return `of checkpoint ${shortDigest(event['checkpoint_event_id'])}`;
     case 'genesis':
       return string(event['origin']);
     case 'key':

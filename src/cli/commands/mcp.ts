@@ -27,6 +27,7 @@ import {
   spanMs,
   waitSpan,
 } from '../options.js';
+import { shellWord } from '../shell-word.js';
 import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
@@ -79,11 +80,7 @@ export function addMcp(program: Command, run: Run): void {
     .option('--gate', "serve the gate's own tools instead: budget, why, request_approval")
     .option('--serve-tools', 'serve tools that act instead, for an agent that has no others')
     .option('--principal <id>', 'who calls', principalId, 'agent:mcp')
-    .option(
-      '--reserve <amounts>',
-      'the most that one call may use, such as usd=0.05; may be given again',
-      collect,
-    )
+    .option('--reserve <amounts>', 'the most that one call may use, such as usd=0.05 (repeatable)', collect)
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option('--wait <span>', 'where an approval is needed, wait for it so long, such as 10m', waitSpan)
     .addOption(
@@ -173,6 +170,8 @@ async function guardServer(
       onNotOpen: (error) => sayNotOpen(terminal, error),
       ...defined({ maxMessageBytes: options.maxMessage }),
     });
+    // Some say nothing themselves, and the client only that its server is gone.
+    if (status !== 0 && !signal.aborted) terminal.say(`northroot: the server ended with status ${status}`);
     return { stopped: status as ExitStatus };
   } finally {
     await opened?.close();
@@ -284,7 +283,7 @@ async function serveTools(
       open,
       principal,
       signal,
-      howToApprove: (id) => `northroot approve ${printable(path)} ${id}`,
+      howToApprove: (id) => `northroot approve ${shellWord(path)} ${id}`,
       ...defined({ trust, maxMessageBytes: maxMessage }),
     });
   } finally {
@@ -337,7 +336,7 @@ async function serveKernel(
       },
       principal,
       signal,
-      howToApprove: (id) => `northroot approve ${printable(path)} ${id}`,
+      howToApprove: (id) => `northroot approve ${shellWord(path)} ${id}`,
       onEvent: (event) => sayKernelEvent(terminal, event),
       ...defined({ waitMs: wait, attach, maxMessageBytes: maxMessage }),
     });
@@ -375,7 +374,7 @@ function makeGuard(
     guard,
     hide,
     pin,
-    howToApprove: (id) => `northroot approve ${printable(path)} ${id}`,
+    howToApprove: (id) => `northroot approve ${shellWord(path)} ${id}`,
     onEvent: (event) => sayEvent(terminal, path, event),
   };
   try {
@@ -419,7 +418,7 @@ function sayEvent(terminal: Terminal, path: string, event: McpEvent): void {
     case 'waiting': {
       const who = event.approvers.map((each) => printable(each, 256)).join(', ') || 'somebody';
       terminal.say(
-        `northroot: ${tool} waits for approval by ${who}: northroot approve ${printable(path)} ${event.authorization}`,
+        `northroot: ${tool} waits for approval by ${who}: northroot approve ${shellWord(path)} ${event.authorization}`,
       );
       return;
     }

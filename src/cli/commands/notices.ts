@@ -1,7 +1,15 @@
 /** The words for a writer's notices. */
 
 import { printable } from '../../base/bytes/printable.js';
+import type { Finding } from '../../format/finding/finding.js';
+import { describeFinding } from '../../format/finding/words.js';
 import type { Notice } from '../../log/writer/options.js';
+
+/** What a record that was appended has against it, as one line for standard error. */
+export function describeAppended(finding: Finding): string {
+  const { code, severity } = finding;
+  return `${severity === 'info' ? 'note' : 'warning'}: ${code}: ${describeFinding(finding)}`;
+}
 
 /** One line for standard error. */
 export function describeNotice(notice: Notice): string {

@@ -5,6 +5,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { readSmallFile, writeNewFile } from '../../log/fs/file-system.js';
+import { count } from '../../out/text/words.js';
 import { proveConsistency, proveRecord, proveRecordByReceipt } from '../../proof/prove.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
@@ -76,7 +77,7 @@ async function prove(
   const oldNote = await readNoteFile(options.consistency);
   if (oldNote !== undefined) {
     const { bytes, oldCheckpoint: old, checkpoint: now } = await proveConsistency(view, oldNote, settings);
-    const done = `the checkpoint of ${now.size} records of ${printable(now.origin)} extends that of ${old.size}`;
+    const done = `the checkpoint of ${count(now.size, 'record')} of ${printable(now.origin)} extends that of ${old.size}`;
     return writeProof(context, bytes, done, options.out);
   }
   const { entryOut, key } = options;
@@ -93,7 +94,7 @@ async function prove(
         signer: await readSigner(context.terminal, key),
       });
   if (entryOut !== undefined) await writeNewFile(entryOut, entry, 0o644);
-  const done = `seq ${index} is in the checkpoint of ${tree.size} records of ${printable(tree.origin)}`;
+  const done = `seq ${index} is in the checkpoint of ${count(tree.size, 'record')} of ${printable(tree.origin)}`;
   return writeProof(context, bytes, done, options.out);
 }
 

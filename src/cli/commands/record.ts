@@ -9,7 +9,6 @@ import { NorthrootError } from '../../base/error.js';
 import type { Meter } from '../../base/value/meter.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import { isFindingCode } from '../../format/finding/catalog.js';
-import { describeFinding } from '../../format/finding/words.js';
 import {
   ABANDONED,
   assertNoSlice,
@@ -41,6 +40,7 @@ import { jsonText } from '../json-text.js';
 import { BASES, code, instant, meterList, toolName } from '../options.js';
 import { digestOfCommand } from './authorize.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { describeAppended } from './notices.js';
 
 interface RecordOptions extends DecidingChoice {
   readonly auth: string;
@@ -260,14 +260,12 @@ function describeSpent(
   { findings }: Appended,
   draft: object,
 ): string[] {
-  const broken = findings
-    .filter(({ severity }) => severity === 'error')
-    .map((finding) => `warning: ${finding.code}: ${describeFinding(finding)}`);
   const { meter_used: used } = draft as { meter_used: readonly Meter[] };
   const spent = findSpent(state, authorizationId, used).map(
     ({ isOverspent, text, grantId }) => `${isOverspent ? 'overspent' : 'used up'}: ${text}, under ${grantId}`,
   );
-  return [...broken, ...spent];
+  const broken = findings.filter(({ severity }) => severity === 'error');
+  return [...broken.map(describeAppended), ...spent];
 }
 
 /** Records a run. It cannot be interrupted: what was done must be recorded. */

@@ -74,6 +74,9 @@ function explain(code: string): string {
     });
   }
   const page = CODE_PAGES[code];
-  const weight = page.class === 'none' ? page.severity : `${page.severity}, makes the record ${page.class}`;
+  const weight =
+    page.class === 'none'
+      ? page.severity
+      : `${page.severity}, makes the record ${page.class === 'violation' ? 'a violation' : page.class}`;
   return `${code}: ${page.title}\n${weight}; rule: ${page.section} of the format\n\n${page.meaning}\n\nusual cause: ${page.cause}\nwhat to do: ${remedyFor(code)}\n`;
 }

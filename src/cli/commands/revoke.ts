@@ -3,7 +3,13 @@
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
-import { draftRevocation, type RevocationOptions, withdrawGrants } from '../../log/policy/revoke.js';
+import {
+  draftRevocation,
+  findGrants,
+  isChanged,
+  type RevocationOptions,
+  withdrawGrants,
+} from '../../log/policy/revoke.js';
 import { toDigestText } from '../../base/value/digest.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
@@ -113,6 +119,10 @@ async function withdraw(
     const own = principalOfKey(await ledger.listKeys(), signer);
     const asked = { ...said, principalId: options.principal ?? own ?? ledger.principalId };
     const now = (): string => new Date().toISOString();
+    // A stop that comes after a revocation still stops what was begun.
+    const idle = await ledger.inspect((_, state) =>
+      findGrants(state, ids).filter((grant) => effect !== 'revoke' && !isChanged(grant, effect)),
+    );
     const appended = await withdrawGrants(ledger, all ? 'all' : ids, asked, now, { signal }).catch(
       (error: unknown) => {
         throw withEntitledKeys(error, [], { event_type: 'revocation', principal_id: asked.principalId });
@@ -121,8 +131,13 @@ async function withdraw(
     for (const { seq, eventId, status } of appended)
       await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
     const by = signer === undefined ? 'not signed' : `signed by key ${signer.publicKey.keyid}`;
-    const count = `${appended.length} ${appended.length === 1 ? 'grant' : 'grants'}`;
+    const done = appended.length - idle.length;
+    const count = `${done} ${done === 1 ? 'grant' : 'grants'}`;
     terminal.say(`${DONE[effect]} ${count} in the name of ${printable(asked.principalId)}, ${by}`);
+    for (const { place, withdrawal } of idle) {
+      const is = withdrawal === undefined ? 'in force' : DONE[withdrawal.effect];
+      terminal.say(`note: the grant of seq ${place.seq} is ${is}, and stays so`);
+    }
     return 0;
   } finally {
     await ledger.close();

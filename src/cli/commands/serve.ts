@@ -79,7 +79,7 @@ export function addServe(program: Command, run: Run): void {
     .option('--tokens <file>', 'whom each client may speak for, and which tools it may call')
     .option(
       '--approver-key <principal=file>',
-      'sign approvals of this principal with this private key; may be given again',
+      'sign approvals of this principal with this private key (repeatable)',
       collect,
     )
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
@@ -87,7 +87,7 @@ export function addServe(program: Command, run: Run): void {
     .option('--ttl <span>', 'how long a call may take, such as 15m (default: 15m)', spanMs)
     .option(
       '--peer <url>',
-      'another service of the ledger: one decides, the others forward to it or take over; may be given again',
+      'another service of the ledger: one decides, the others forward to it or take over (repeatable)',
       collect,
     )
     .option(

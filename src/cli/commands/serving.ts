@@ -6,7 +6,7 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { GateOptions, OverdueCall, UnsettledCall } from '../../gate/gate.js';
 import { Tokens } from '../../gate/service/tokens.js';
-import { readSmallFile } from '../../log/fs/file-system.js';
+import { parseFile } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { spanOrNever } from '../options.js';
 import type { Terminal } from '../terminal.js';
@@ -80,7 +80,7 @@ export function logEvent(terminal: Terminal, event: object): void {
 
 /** @throws NorthrootError `TOKENS_INVALID`; `FILE_UNREADABLE` */
 export async function readTokens(file: string | undefined): Promise<Tokens | undefined> {
-  return file === undefined ? undefined : Tokens.parse(await readSmallFile(file, MAX_TOKENS_BYTES));
+  return file === undefined ? undefined : parseFile(file, MAX_TOKENS_BYTES, (bytes) => Tokens.parse(bytes));
 }
 
 /** Resolves when the signal aborts. */

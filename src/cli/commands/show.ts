@@ -7,11 +7,10 @@ import { MAX_KEY_BYTES } from '../../format/key/key-form.js';
 import { parsePublicKey, type PublicKey } from '../../format/key/public-key.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
 import { toDsseEnvelope } from '../../format/signature/dsse.js';
-import { readSmallFile } from '../../log/fs/file-system.js';
 import type { LedgerView } from '../../log/read/ledger-view.js';
 import type { ReadRecord } from '../../log/read/read-records.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { readTrustPolicy, STDIN } from '../input.js';
+import { parseFile, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { repeatable } from '../options.js';
 import { type IndexChoice, INDEX, NO_INDEX, viewOf } from '../view.js';
@@ -104,7 +103,7 @@ async function toEnvelope(
     if (decoded.ok) known.set(entry.keyid, decoded.value);
   }
   for (const file of key) {
-    const publicKey = parsePublicKey(await readSmallFile(file, MAX_KEY_BYTES));
+    const publicKey = await parseFile(file, MAX_KEY_BYTES, parsePublicKey);
     known.set(publicKey.keyid, publicKey);
   }
   const others = record.signatures.map(({ keyid }) => keyid).filter((keyid) => !known.has(keyid));

@@ -17,6 +17,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { meterList, requestKey } from '../options.js';
+import { shellWord } from '../shell-word.js';
 import { viewOf } from '../view.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 
@@ -118,7 +119,7 @@ export async function setAside(
     const { decision, message, hint } = error;
     terminal.say(`denied: ${error.code}: ${message}`);
     const isWaiting = decision.decisionCode === 'APPROVAL_REQUIRED';
-    const ask = `northroot approve ${printable(path)} ${decision.recorded.eventId}, then ask again`;
+    const ask = `northroot approve ${shellWord(path)} ${decision.recorded.eventId}, then ask again`;
     if (isWaiting || hint !== undefined) terminal.say(`hint: ${isWaiting ? ask : (hint ?? '')}`);
     return undefined;
   } finally {

@@ -8,6 +8,7 @@ import { writeNewFile } from '../../log/fs/file-system.js';
 import { findCheckpoint } from '../../log/read/find-checkpoint.js';
 import { readRecords } from '../../log/read/read-records.js';
 import { passkeyRows } from '../../out/text/key-list.js';
+import { count } from '../../out/text/words.js';
 import { listKeys } from '../../rules/report/accounts.js';
 import { draftTrustPolicy, fingerprintsOf } from '../../rules/trust/draft-policy.js';
 import type { SavedKey } from '../../rules/trust/keyring.js';
@@ -19,6 +20,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { repeatable, textOrJson } from '../options.js';
+import { shellWord } from '../shell-word.js';
 
 export function addTrust(program: Command, run: Run): void {
   const trust = program
@@ -99,7 +101,7 @@ async function init(
       'CHECKPOINT_MISSING',
       `no checkpoint seals ${printable(path)}, so there is none to keep`,
       {
-        hint: `northroot checkpoint ${printable(path)} makes one`,
+        hint: `northroot checkpoint ${shellWord(path)} makes one`,
       },
     );
   }
@@ -107,19 +109,19 @@ async function init(
   const text = `${jsonText(policy, 2)}\n`;
   if (anchorOut !== undefined && anchor !== undefined) {
     await writeNewFile(anchorOut, Buffer.from(anchor.note), 0o644);
-    terminal.say(`wrote ${printable(anchorOut)}, a checkpoint over ${anchor.size} records`);
+    terminal.say(`wrote ${printable(anchorOut)}, a checkpoint over ${count(anchor.size, 'record')}`);
   }
   if (out === undefined) await terminal.write(text);
   else {
     await writeNewFile(out, Buffer.from(text), 0o644);
     const held = anchorOut === undefined ? '' : ` --checkpoint ${printable(anchorOut)}`;
     terminal.say(
-      `wrote ${printable(out)}: northroot verify --trust ${printable(out)}${held} ${printable(path)}`,
+      `wrote ${printable(out)}: northroot verify --trust ${shellWord(out)}${held} ${shellWord(path)}`,
     );
   }
   if (anchor !== undefined && anchorOut === undefined) {
     terminal.say(
-      `its last checkpoint covers ${anchor.size} records: --anchor-out FILE keeps it, and verify --checkpoint FILE then finds what is cut off or changed`,
+      `its last checkpoint covers ${count(anchor.size, 'record')}: --anchor-out FILE keeps it, and verify --checkpoint FILE then finds what is cut off or changed`,
     );
   }
   return 0;
@@ -167,7 +169,7 @@ async function readSound(
   }
   if (hasInvalid || state.layout !== 'records') {
     throw new CommandError('LEDGER_INVALID', `${printable(path)} does not verify`, {
-      hint: `northroot verify ${printable(path)} says what is wrong with it`,
+      hint: `northroot verify ${shellWord(path)} says what is wrong with it`,
     });
   }
   for await (const { event } of readRecords(await openLedgerInput(path, context)))
@@ -241,7 +243,7 @@ function renderHistory(keys: readonly SavedKey[], policy: TrustPolicy, state: Ve
     lines.push(`  revoked     at seq ${revokedBy.seq} by ${signersText(revokedBy.signers)}: ${reason}`);
     if (addedAt === undefined && !isPinned) {
       lines.push(
-        `  not pinned  the ${records} records that it signed are not trusted (--include-revoked ${key.keyid} pins it)`,
+        `  not pinned  of the records that it signed (${records}) none is trusted (--include-revoked ${key.keyid} pins it)`,
       );
     }
   }

@@ -23,10 +23,18 @@ import { MAX_ENTRY_BYTES, type ProofOutcome, verifyProof } from '../../proof/ver
 import { isReceipt, verifyReceipt } from '../../proof/verify-receipt.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { openLedgerInput, readInput, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
+import {
+  openLedgerInput,
+  parseFile,
+  readInput,
+  readTrustPolicy,
+  readWitnessPolicy,
+  STDIN,
+} from '../input.js';
 import { jsonText } from '../json-text.js';
 import { repeatable, textOrJson } from '../options.js';
 import { commandGuide, statementGuide } from '../remedies.js';
+import { shellWord } from '../shell-word.js';
 import type { Terminal } from '../terminal.js';
 
 interface VerifyProofOptions {
@@ -152,7 +160,7 @@ function assertNotALedger(bytes: Uint8Array, file: string): void {
   if (!/^\{"(?:event|canonical_profile_id)":/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1')))
     return;
   throw new CommandError('NOT_A_PROOF', `${printable(file)} is not a proof: it looks like a ledger`, {
-    hint: `northroot verify ${printable(file)} verifies a ledger; northroot prove makes a proof of one`,
+    hint: `northroot verify ${shellWord(file)} verifies a ledger; northroot prove makes a proof of one`,
   });
 }
 
@@ -168,14 +176,16 @@ async function readTrust(
   };
 }
 
+function readKey(text: string | Uint8Array): ProofKey {
+  if (!looksLikePasskey(text)) return parseProofKey(text);
+  const { publicKey: key, webauthn } = parsePasskey(text);
+  return { kind: 'public-key', key, webauthn };
+}
+
 async function readKeys(given: readonly string[] = []): Promise<ProofKey[]> {
   const keys: ProofKey[] = [];
   for (const each of given) {
-    const text = VKEY.test(each) ? each : await readSmallFile(each, MAX_KEY_BYTES);
-    if (looksLikePasskey(text)) {
-      const { publicKey: key, webauthn } = parsePasskey(text);
-      keys.push({ kind: 'public-key', key, webauthn });
-    } else keys.push(parseProofKey(text));
+    keys.push(VKEY.test(each) ? readKey(each) : await parseFile(each, MAX_KEY_BYTES, readKey));
   }
   return keys;
 }

@@ -19,6 +19,7 @@ import type { Prices } from '../../gate/price/price-file.js';
 import { kindOfPath, readFileChunks, replaceFile } from '../../log/fs/file-system.js';
 import { followLedger } from '../../log/fs/follow.js';
 import { BaselineMatch, decideExitStatus, type FailOn } from '../../out/ci/baseline.js';
+import { count } from '../../out/text/words.js';
 import { type FindingFilter, matchesFilter } from '../../rules/report/finding-filter.js';
 import { NOT_CHECKED_CODES, type NotCheckedCode, requireChecks } from '../../rules/report/not-checked.js';
 import { buildLazyReport, type LazyReport } from '../../rules/report/report.js';
@@ -41,6 +42,7 @@ import { openLedgerInput, readBundleInput, readTrustPolicy, STDIN } from '../inp
 import { assertPatterns, assertSpan, byteSize, pastInstant, repeatable, wholeNumber } from '../options.js';
 import { passkeyGapsOf, sayPasskeyGaps } from '../passkey-notes.js';
 import { findGrantRecord } from '../selection.js';
+import { shellWord } from '../shell-word.js';
 import { assertFolderOf, assertTargets, filesOf, writeTarget } from '../targets.js';
 import type { Terminal } from '../terminal.js';
 import { addOutputs, type OutputOptions, readBaseline, VerifyOutputs } from '../verify-output.js';
@@ -383,7 +385,7 @@ function sayShown(
   for (const { code, required: isOpen = false, shown_before_seq: before } of list) {
     if (before === undefined || isOpen || !required.includes(code)) continue;
     terminal.say(
-      `${code} is shown up to seq ${before - 1}, and not for the ${ledger.records - before} records after it`,
+      `${code} is shown up to seq ${before - 1}, and not for ${count(ledger.records - before, 'record')} after it`,
     );
   }
 }
@@ -486,7 +488,7 @@ async function toFilter(
     // No finding could be about it.
     throw new CommandError('GRANT_NOT_FOUND', `${printable(record.eventId)} is not a grant`, {
       exitStatus: 2,
-      hint: `northroot budget ${printable(path)} lists the grants`,
+      hint: `northroot budget ${shellWord(path)} lists the grants`,
     });
   }
   return {

@@ -12,7 +12,7 @@ import { usageError } from '../command-error.js';
 import { collect, instant } from '../options.js';
 import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
-import { count, heldNote, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
+import { count, heldNote, LEFT_OUT, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
 
 /** The options that only this kind has. */
 interface BundleFlags {
@@ -92,16 +92,14 @@ function describe(made: BundleExport, isSigned: boolean): string[] {
   return [
     `${count(selected, 'record')} and ${linked} that they link to`,
     hasCheckpoint
-      ? `proven against the checkpoint of ${treeSize} records`
+      ? `proven against the checkpoint of ${count(treeSize, 'record')}`
       : 'not proven: the ledger has no checkpoint (northroot checkpoint)',
     ...(hashesOnly === 0
       ? []
       : [
           `${hashesOnly} as hashes only, which do not show whose they are: without a selection all are included`,
         ]),
-    ...(beyond === 0
-      ? []
-      : [`${beyond} selected records left out: no checkpoint covers them yet (northroot checkpoint)`]),
+    ...(beyond === 0 ? [] : [`${count(beyond, 'selected record')} ${LEFT_OUT}`]),
     ...(isSigned ? [] : ['not signed (--key)']),
   ];
 }

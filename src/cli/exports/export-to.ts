@@ -56,6 +56,9 @@ export function count(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`;
 }
 
+/** Why selected records are not in what is proven: often the checkpoint's own record alone. */
+export const LEFT_OUT = 'left out: the checkpoint covers only what came before it';
+
 /** The option of every kind that signs. */
 export const SIGNING_KEY: NonNullable<ExportKind['further']>[number] = [
   '--key <file>',

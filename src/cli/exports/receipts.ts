@@ -6,7 +6,7 @@ import { exportReceipts } from '../../out/export/receipts.js';
 import { usageError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import type { ExportKind } from './export-kind.js';
-import { count, heldNote, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
+import { count, heldNote, LEFT_OUT, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
 
 export const RECEIPTS: ExportKind = {
   flags: '--receipts <folder>',
@@ -31,10 +31,7 @@ export const RECEIPTS: ExportKind = {
     );
     const { receipts, skipped, beyond, treeSize } = made;
     const parts = [`${count(receipts, 'receipt')} in the checkpoint of ${count(treeSize, 'record')}`];
-    if (beyond > 0)
-      parts.push(
-        `${count(beyond, 'selected record')} left out: no checkpoint covers them yet (northroot checkpoint)`,
-      );
+    if (beyond > 0) parts.push(`${count(beyond, 'selected record')} ${LEFT_OUT}`);
     if (skipped > 0) parts.push(`${count(skipped, 'record')} left out: broken, or out of place`);
     return sayWritten(job, parts, made);
   },

@@ -5,6 +5,7 @@
 
 import { connect, type Socket } from 'node:net';
 import { NorthrootError } from '../../base/error.js';
+import { fitsSocket } from '../../base/platform/socket-path.js';
 
 /** The most of an answer's head, and of its body, in bytes. */
 const MAX_HEAD_BYTES = 16 * 1024;
@@ -46,6 +47,8 @@ export class Wire {
   static async connect(path: string, token: string | undefined): Promise<Wire | undefined> {
     if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
       throw new NorthrootError('TOKEN_INVALID', 'expected a token of printable ASCII without spaces');
+    // Nobody listens there; cut off, it could be another's.
+    if (!fitsSocket(path)) return undefined;
     return new Promise((resolve) => {
       const socket = connect({ path });
       const refuse = (): void => resolve(undefined);

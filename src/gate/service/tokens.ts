@@ -155,5 +155,5 @@ function makeBearer(
 }
 
 function malformed(message: string): NorthrootError {
-  return new NorthrootError('TOKENS_MALFORMED', `the tokens file: ${message}`);
+  return new NorthrootError('TOKENS_MALFORMED', `not a tokens file: ${message}`);
 }

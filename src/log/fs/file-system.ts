@@ -545,7 +545,8 @@ export async function viaTemporary<T>(
     await fileSystem.remove(temporary).catch(() => undefined);
     const isOfTemporary =
       error instanceof NorthrootError && error.message.includes(printable(temporary)) && error.cause;
-    throw isOfTemporary ? toIoError(error.cause, 'write', path) : error;
+    if (!isOfTemporary) throw error;
+    throw toIoError(error.cause, errnoOf(error.cause) === 'ENOENT' ? 'create' : 'write', path);
   }
 }
 

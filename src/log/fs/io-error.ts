@@ -25,16 +25,18 @@ const KNOWN: Readonly<Record<string, readonly [code: string, what: string, hint?
   ELOOP: ['FILE_NOT_FOUND', 'there are too many symbolic links in the path'],
 };
 
+const NO_FOLDER = ['FILE_NOT_FOUND', 'there is no such folder', 'make the folder first'] as const;
+
 /**
  * The NorthrootError for an error of `node:fs`.
  * @param action - The verb of the message, as in "cannot `read` FILE".
  */
 export function toIoError(cause: unknown, action: string, path: string): NorthrootError {
   if (cause instanceof NorthrootError) return cause;
-  const [code, what, hint] = KNOWN[errnoOf(cause)] ?? [
-    'IO_FAILED',
-    cause instanceof Error ? cause.message : String(cause),
-  ];
+  const errno = errnoOf(cause);
+  // What is created is missing itself: then it is its folder that is meant.
+  const known = errno === 'ENOENT' && action === 'create' ? NO_FOLDER : KNOWN[errno];
+  const [code, what, hint] = known ?? ['IO_FAILED', cause instanceof Error ? cause.message : String(cause)];
   return new NorthrootError(code, `cannot ${action} ${printable(path)}: ${what}`, {
     cause,
     ...(hint === undefined ? {} : { hint }),

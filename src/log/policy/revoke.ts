@@ -82,10 +82,15 @@ function findGrant(state: VerifyState, wanted: string): Grant {
 
 /** The allowed root grants that a revocation would change, in ledger order. */
 export function rootGrants(state: VerifyState, { effect }: Pick<RevocationOptions, 'effect'>): Grant[] {
-  return [...state.links.grants.values()].filter(({ decision, parent, depth, withdrawal }) => {
-    if (decision === 'deny' || parent !== undefined || depth > 1) return false;
-    return effect === 'resume' ? withdrawal?.effect === 'suspend' : withdrawal?.effect !== 'revoke';
-  });
+  return [...state.links.grants.values()].filter(
+    (grant) =>
+      grant.decision !== 'deny' && grant.parent === undefined && grant.depth <= 1 && isChanged(grant, effect),
+  );
+}
+
+/** Whether a grant is suspended, for a resumption; whether it is not revoked, for all else (SPEC §8 rule 16). */
+export function isChanged({ withdrawal }: Grant, effect: RevocationOptions['effect']): boolean {
+  return effect === 'resume' ? withdrawal?.effect === 'suspend' : withdrawal?.effect !== 'revoke';
 }
 
 /**

@@ -516,8 +516,8 @@ function describeGroups({ by, groups, others, totals, grants }: ActivityReport):
   return [
     {
       title: `By ${GROUP_WORDS[by]}`,
-      lines: by === 'grant' ? [[words]] : [],
-      tables: [{ columns, rows, ...cutNote(told.length, 'group') }],
+      lines: rows.length === 0 ? [['There is none.']] : by === 'grant' ? [[words]] : [],
+      tables: rows.length === 0 ? [] : [{ columns, rows, ...cutNote(told.length, 'group') }],
     },
   ];
 }

@@ -147,7 +147,7 @@ function treeRows({ tree }: BundleResult): LabelledText[] {
     ),
     ...(unknown === 0
       ? []
-      : [['unverified', `${grouped(unknown)} signatures of the checkpoint by unknown keys`] as const]),
+      : [['unverified', `${count(unknown, 'signature')} of the checkpoint by unknown keys`] as const]),
   ];
 }
 

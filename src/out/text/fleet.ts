@@ -8,6 +8,7 @@ import type {
   FleetLedger,
   FleetReport,
   FleetSlice,
+  NotChecked,
 } from '../../format/schema/generated/types.js';
 import { type Guide, notCheckedLines, type Paint, plainPaint } from './guide.js';
 import { VERDICT_STYLES } from './report.js';
@@ -15,6 +16,8 @@ import { count, row } from './words.js';
 
 /** The most lines of each kind. */
 const MAX_LINES = 20;
+/** The most ledgers that are named beside what was not checked. */
+const MAX_NAMES = 3;
 
 /** The report as lines of text, each ending in `\n`. */
 export function renderFleet(report: FleetReport, paint: Paint = plainPaint, guide: Guide = {}): string {
@@ -39,9 +42,23 @@ export function renderFleet(report: FleetReport, paint: Paint = plainPaint, guid
       ? []
       : [row('anchors', `${count(anchors.length, 'anchor')}, ${broken.length} not held`)]),
     ...limit(broken.map(renderAnchor)),
-    ...notCheckedLines(report.not_checked, paint, guide),
+    ...notCheckedLines(
+      report.not_checked.map((each) => withLedgers(each, ledgers)),
+      paint,
+      guide,
+    ),
   ];
   return lines.map((line) => `${line}\n`).join('');
+}
+
+/** What was not checked, and of which ledgers, if not of all. */
+function withLedgers(item: NotChecked, ledgers: readonly FleetLedger[]): NotChecked {
+  const of = ledgers.filter(({ not_checked: codes }) => codes.includes(item.code));
+  if (of.length === 0 || of.length === ledgers.length) return item;
+  const names = of.slice(0, MAX_NAMES).map(({ path }) => printable(path));
+  const more = of.length > MAX_NAMES ? ', …' : '';
+  const where = `${of.length} of ${count(ledgers.length, 'ledger')}: ${names.join(', ')}${more}`;
+  return { ...item, message: `${item.message} (${where})` };
 }
 
 function limit(lines: readonly string[]): string[] {

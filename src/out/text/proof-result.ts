@@ -9,6 +9,7 @@ import type { ProofResult, ProofVerdict, StatedTree } from '../../proof/verify-p
 import type { ReceiptResult } from '../../proof/verify-receipt.js';
 import { type Guide, notCheckedLines, type Paint } from './guide.js';
 import { object } from './json.js';
+import { count } from './words.js';
 
 const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
 
@@ -205,7 +206,7 @@ function renderSigners(name: string, { log, witnesses, unverified }: CheckpointS
     ),
     ...(unverified === 0
       ? []
-      : [row('unverified', `${unverified} signatures of the checkpoint by unknown keys`)]),
+      : [row('unverified', `${count(unverified, 'signature')} of the checkpoint by unknown keys`)]),
   ];
 }
 

@@ -154,8 +154,10 @@ function renderCheckpoints({ checkpoints }: LazyReport): string[] {
     size === null
       ? 'none of them right and signed by a known key'
       : `the last over ${count(size, 'record')}, ${grouped(unsealed)} after it`;
+  // That of a tile tree stands beside its records.
+  const where = total === 0 ? 'none among the records' : grouped(total);
   return [
-    ...(total === 0 && size === null ? [] : [row('checkpoints', `${grouped(total)}, ${last}`)]),
+    ...(total === 0 && size === null ? [] : [row('checkpoints', `${where}, ${last}`)]),
     ...signers
       .filter(({ role }) => role === 'witness')
       .map(({ name, declared, tree_size }) =>
