@@ -57,7 +57,7 @@ function run(name, command, ...args) {
 
 const steps = [
   ['types and lint', 'oxlint', '-c', 'oxlint.config.js'],
-  ['format', 'prettier', '--check', '.'],
+  ['format', 'oxfmt', '--check', '.'],
   ...(tests.length === 0 ? [] : [['tests', 'vitest', 'run', ...tests.slice(0, MAX_TEST_FILES)]]),
 ];
 const results = await Promise.all(steps.map((step) => run(...step)));

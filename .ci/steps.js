@@ -23,7 +23,7 @@ const unbuilt = { npm_config_ignore_scripts: 'true' };
 /** Every step: its tool name and its command, with what it adds to the environment. `timeMs` is what it may take at most. */
 const build = { tool: 'ci.build', command: ['npm', 'run', 'build'], timeMs: 300_000 };
 /** Reads sources alone, and so needs no build. */
-const format = { tool: 'ci.format', command: ['npx', 'prettier', '--check', '.'], timeMs: 300_000 };
+const format = { tool: 'ci.format', command: ['npx', 'oxfmt', '--check', '.'], timeMs: 300_000 };
 /** The longest first: they are taken in this order. */
 const looks = [
   {
