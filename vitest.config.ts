@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/sequencer.js';
 
 /** What a file system in memory must have free to be taken for temporary files: some tests write large ones. */
 const ROOM_BYTES = 2 ** 30;
@@ -78,8 +79,9 @@ export default defineConfig({
     testTimeout: MAX_TEST_MS,
     hookTimeout: MAX_TEST_MS,
     pool: 'forks',
-    // One more than processors, for some wait for processes that they started, for threads or for timers.
-    maxWorkers: availableParallelism() + 1,
+    // Two more than processors, for many wait for processes that they started, for threads or for timers.
+    maxWorkers: availableParallelism() + 2,
+    sequence: { sequencer: LongestFirst },
     env: { TMPDIR: temporaryFolder() },
   },
 });

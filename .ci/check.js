@@ -1,5 +1,5 @@
 /**
- * `npm run check`: types, and lint, formatting and tests of what changed since the upstream branch, or since the last commit. The
+ * `npm run check`: types, lint and formatting, and tests of what changed since the upstream branch, or since the last commit. The
  * tests of what changed are those that changed themselves and those that import a changed file; the rest is for `npm test`. Takes
  * less than a minute on two cores after a small change.
  */
@@ -22,7 +22,6 @@ const [base = 'HEAD'] = git('merge-base', 'HEAD', '@{upstream}');
 const changed = [
   ...new Set([...git('diff', '--name-only', base), ...git('ls-files', '--others', '--exclude-standard')]),
 ].filter((file) => existsSync(join(root, file)));
-const code = changed.filter((file) => /\.(?:js|ts)$/.test(file));
 
 /** Whether a test imports one of the changed files. */
 function importsChanged(test) {
@@ -56,13 +55,9 @@ function run(name, command, ...args) {
   });
 }
 
-const buildInfo = join(root, 'node_modules/.cache/check.tsbuildinfo');
 const steps = [
-  ['types', 'tsc', '-p', 'test/tsconfig.json', '--incremental', '--tsBuildInfoFile', buildInfo],
-  ...(code.length === 0
-    ? []
-    : [['lint', 'eslint', '--cache', '--cache-location', 'node_modules/.cache/', ...code]]),
-  ...(changed.length === 0 ? [] : [['format', 'prettier', '--check', '--ignore-unknown', ...changed]]),
+  ['types and lint', 'oxlint', '-c', 'oxlint.config.js'],
+  ['format', 'oxfmt', '--check', '.'],
   ...(tests.length === 0 ? [] : [['tests', 'vitest', 'run', ...tests.slice(0, MAX_TEST_FILES)]]),
 ];
 const results = await Promise.all(steps.map((step) => run(...step)));

@@ -28,7 +28,8 @@ export interface FileFault<Code extends string = string> extends Fault<Code> {
 
 /** A decoded value, or the fault. */
 export type Result<T, F extends Fault = Fault> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: F };
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly fault: F };
 
 export function succeed<T>(value: T): { readonly ok: true; readonly value: T } {
   return { ok: true, value };

@@ -8,7 +8,15 @@ import { printable } from './bytes/printable.js';
 
 /** The types of options. `any` is checked by the function itself. */
 type OptionType =
-  'string' | 'boolean' | 'number' | 'function' | 'object' | 'array' | 'bytes' | 'signal' | 'any';
+  | 'string'
+  | 'boolean'
+  | 'number'
+  | 'function'
+  | 'object'
+  | 'array'
+  | 'bytes'
+  | 'signal'
+  | 'any';
 
 export type OptionTypes<T> = {
   readonly [K in keyof Required<T>]: OptionType | readonly OptionType[];

@@ -69,7 +69,8 @@ const OF_MAIN = new Set([
 
 /** Undefined for anything unusual. */
 function readArgs([host = '', ...rest]: readonly string[]):
-  { readonly profile: HookProfile; readonly options: HookChoice } | undefined {
+  | { readonly profile: HookProfile; readonly options: HookChoice }
+  | undefined {
   if (!isHookName(host)) return undefined;
   const flags: Record<string, string> = {};
   for (let at = 0; at < rest.length; at += 2) {

@@ -135,7 +135,8 @@ export interface GateCall {
    * the decision's, and its code as that of an allowed call.
    */
   readonly found?:
-    Pick<Advice, 'checks' | 'denial' | 'approval' | 'code' | 'policyId' | 'policyDigest'> | undefined;
+    | Pick<Advice, 'checks' | 'denial' | 'approval' | 'code' | 'policyId' | 'policyDigest'>
+    | undefined;
 }
 
 /** Which call is meant: by its id, or by what was asked for, where it has none. */

@@ -396,7 +396,8 @@ function judgePair({ parent, child }: Pair): { readonly found: string[]; readonl
     )
       find('SLICE_EXCEEDED', at);
     const settled = executions.map((index) => parents[index]).find((each) => !isRelease(each)) as unknown as
-      ExecutionEvent | undefined;
+      | ExecutionEvent
+      | undefined;
     if (settled === undefined) continue;
     const until = events.findIndex(
       (each) =>

@@ -9,7 +9,7 @@ import { FastStep } from '../../src/fast/fast-step.js';
 import { event, genesis, keyOf, ledger, makeSigner, note, type Item } from '../docs/ledger-kit.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { makeRandom } from '../ledger/scan-kit.js';
-import { times } from '../slow.js';
+import { sample, times } from '../slow.js';
 import { fixtureOrigins, makeOrigin, mutateLedger } from '../verify/mutation-kit.js';
 import { ledgerNearBounds } from '../verify/near-bounds.js';
 import { ledgerOf } from '../verify/support.js';
@@ -48,9 +48,10 @@ async function entriesOf(
 }
 
 test.each(
-  FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length > 0).map(
-    (fixture) => [fixture.ledger, fixture] as const,
-  ),
+  sample(
+    FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length > 0),
+    200,
+  ).map((fixture) => [fixture.ledger, fixture] as const),
 )('of the fixture %s', async (_name, fixture) => {
   const bytes = fixtureBytes(fixture.ledger);
   const { trust } = optionsOf(fixture);

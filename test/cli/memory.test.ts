@@ -40,8 +40,8 @@ function writeGrants(path: string, count: number): void {
 
 describe('a ledger that needs more memory than there is', () => {
   it('ends with 2 and says so', () => {
-    writeGrants(shop.path('large.jsonl'), 18_000);
-    const env = { NODE_OPTIONS: '--max-old-space-size=64' };
+    writeGrants(shop.path('large.jsonl'), 9_000);
+    const env = { NODE_OPTIONS: '--max-old-space-size=36' };
     for (const command of [
       ['verify', 'large.jsonl'],
       ['append', 'large.jsonl', '--principal', 'agent:a1'],

@@ -218,7 +218,8 @@ export class Running {
     const deadline = performance.now() + MAX_WAIT_MS;
     while (!condition(this)) {
       if (performance.now() > deadline) throw new Error(`waited in vain: ${this.stdout}${this.stderr}`);
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      // Some conditions read much of /proc each time.
+      await new Promise((resolve) => setTimeout(resolve, 15));
     }
   }
 }

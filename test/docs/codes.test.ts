@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { format } from 'oxfmt';
 import { expect, it } from 'vitest';
 import { CODE_PAGES, type FindingCode } from '../../src/api/index.js';
 import { anchorOf, headings, readText, root } from './markdown.js';
@@ -58,7 +58,7 @@ ${sections.join('\n')}`;
 
 it('docs/spec/codes.md matches the catalogue', async () => {
   const path = join(root, PATH);
-  const text = await format(render(), { ...(await resolveConfig(path)), filepath: path });
+  const { code: text } = await format(path, render());
   if (process.env['UPDATE'] === '1') writeFileSync(path, text);
   expect(readText(PATH)).toBe(text);
 });

@@ -5,7 +5,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { format } from 'prettier';
+import { format } from 'oxfmt';
 import { expect, it } from 'vitest';
 import { EXAMPLES, leavesOf } from '../../src/cli/examples.js';
 import { EXPORT_KINDS } from '../../src/cli/exports/kinds.js';
@@ -28,7 +28,7 @@ it('is what the commands say', () => {
 
 it('docs/reference/commands.md is what the commands say', async () => {
   const path = 'docs/reference/commands.md';
-  const reference = await format(renderCommandReference(program), { parser: 'markdown' });
+  const { code: reference } = await format('commands.md', renderCommandReference(program));
   if (process.env['UPDATE'] === '1') writeFileSync(path, reference);
   expect(readFileSync(path, 'utf8')).toBe(reference);
   for (const { words, command } of leavesOf(program)) {

@@ -55,7 +55,8 @@ export type OwnerStep = 'approve' | 'note' | readonly [Effect, grant: 0 | 1, inF
  * `out` is the number of an outcome. A crash and a new start leave nothing of it.
  */
 type Actor =
-  null | readonly [phase: 'read' | 'stale' | 'stored', step: Step, out: number, stopsBefore: number];
+  | null
+  | readonly [phase: 'read' | 'stale' | 'stored', step: Step, out: number, stopsBefore: number];
 
 /** What the host of a call knows. */
 type Stage =

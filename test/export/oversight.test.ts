@@ -25,7 +25,8 @@ const events = bytes
   .trimEnd()
   .split('\n')
   .map((line) => (JSON.parse(line) as { event: Record<string, unknown> }).event);
-const idAt = (seq: number): string => `sha-256:${(events[seq]?.['event_id'] as { b64: string }).b64}`;
+const idAt = (seq: number): string =>
+  `sha-256:${(events[seq] as { event_id: { b64: string } }).event_id.b64}`;
 const sinks = (): Record<'events' | 'meters' | 'verification', MemorySink> => ({
   events: new MemorySink(),
   meters: new MemorySink(),

@@ -15,9 +15,9 @@ import { times } from '../slow.js';
 import { AGENT } from './kit.js';
 
 const shop = new Workshop();
-const GATES = times(12, 50);
-const KILLED = times(3, 10);
-const CLIENTS = times(24, 50);
+const GATES = times(6, 50);
+const KILLED = times(2, 10);
+const CLIENTS = times(12, 50);
 const SLICE = 4;
 /** No multiple of a slice, and less than would be used. */
 const CAP = 10 * GATES + 3;

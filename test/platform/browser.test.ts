@@ -14,6 +14,7 @@ import { verifyProof } from '../../src/proof/verify-proof.js';
 import type { Report } from '../../src/rules/report/report.js';
 import { CASES, findingsOf, FIXTURES, fixtureBytes, type LedgerCase } from '../fixtures/cases.js';
 import { logKey, makeLines, opener, signer } from '../proof/support.js';
+import { sample } from '../slow.js';
 import { CHROMIUM, Page } from './chromium.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -139,7 +140,7 @@ describe('bundled for a browser', () => {
       for (const { call: proof, result } of made) expect(await page.evaluate(proof)).toEqual(result);
     });
 
-    it.each(CASES)(
+    it.each(sample(CASES, 240))(
       'gives the verdict on $ledger $trust $witness_policy $checkpoints $predecessor $now',
       async (fixture) => {
         expectVerdict(fixture, (await page.evaluate(call(fixture))) as Outcome);

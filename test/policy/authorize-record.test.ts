@@ -133,7 +133,7 @@ describe('authorizeAction', () => {
         },
       },
     });
-    expect((allow?.['checks'] as unknown[]).length).toBe(10);
+    expect(allow?.['checks']).toHaveLength(10);
     expect(deny).toMatchObject({
       decision: 'deny',
       decision_code: 'GRANT_NOT_FOUND',

@@ -4,7 +4,14 @@ import type { Fault } from '../fault.js';
 
 /** An integer is a safe one; a map's keys are integers and texts. */
 export type CborValue =
-  number | string | boolean | null | Uint8Array | readonly CborValue[] | CborMap | TaggedCbor;
+  | number
+  | string
+  | boolean
+  | null
+  | Uint8Array
+  | readonly CborValue[]
+  | CborMap
+  | TaggedCbor;
 
 export type CborKey = number | string;
 

@@ -13,7 +13,11 @@ import type { JsonObject, JsonValue } from './value.js';
 
 /** The first two end the parse. */
 export type ParseCode =
-  'NOT_JSON' | 'NESTING_TOO_DEEP' | 'DUPLICATE_KEY' | 'LONE_SURROGATE' | 'NOT_CANONICAL';
+  | 'NOT_JSON'
+  | 'NESTING_TOO_DEEP'
+  | 'DUPLICATE_KEY'
+  | 'LONE_SURROGATE'
+  | 'NOT_CANONICAL';
 
 interface Frame {
   readonly container: JsonValue[] | JsonObject;

@@ -53,7 +53,11 @@ export class SourceObject {
 export type SourceValue = null | boolean | string | SourceNumber | SourceObject | readonly SourceValue[];
 
 export type SourceJsonCode =
-  'INVALID_UTF8' | 'NOT_JSON' | 'NESTING_TOO_DEEP' | 'DUPLICATE_KEY' | 'LONE_SURROGATE';
+  | 'INVALID_UTF8'
+  | 'NOT_JSON'
+  | 'NESTING_TOO_DEEP'
+  | 'DUPLICATE_KEY'
+  | 'LONE_SURROGATE';
 
 /** Relaxations of {@link decodeSourceJson}. */
 export interface SourceJsonOptions {

@@ -26,7 +26,8 @@ export interface HttpResponse {
 
 /** An address, or a Unix socket, which only its user may open. */
 export type ListenPlace =
-  { readonly host?: string | undefined; readonly port: number } | { readonly socket: string };
+  | { readonly host?: string | undefined; readonly port: number }
+  | { readonly socket: string };
 
 export interface HttpLimits {
   /** The largest request body, in bytes. */

@@ -9,7 +9,9 @@ export const P256_COMPRESSED_SPKI_PREFIX = fromHex('3039301306072a8648ce3d020106
 
 /** The key; the name of an unsupported algorithm; `undefined` for what is not the canonical DER of a key. */
 export type SpkiKey =
-  { readonly alg: 'ed25519' | 'p256'; readonly bytes: Uint8Array } | { readonly other: string } | undefined;
+  | { readonly alg: 'ed25519' | 'p256'; readonly bytes: Uint8Array }
+  | { readonly other: string }
+  | undefined;
 
 function fromHex(text: string): Uint8Array {
   return Uint8Array.from(text.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));

@@ -15,7 +15,11 @@ import { tryMakeKernel, type Kernel } from './ed25519-kernel.js';
 import { ED25519_LENGTH } from './key-form.js';
 
 export type Ed25519KeyFault =
-  'wrong_length' | 'not_canonical' | 'small_order' | 'not_on_curve' | 'not_torsion_free';
+  | 'wrong_length'
+  | 'not_canonical'
+  | 'small_order'
+  | 'not_on_curve'
+  | 'not_torsion_free';
 
 /**
  * Whether `bytes` are an Ed25519 public key that SPEC §5 accepts: 32 bytes, canonically encoded, on the curve, not of

@@ -25,7 +25,11 @@ export interface RawPrivateKey {
 }
 
 type KeyErrorCode =
-  'KEY_MALFORMED' | 'KEY_ENCRYPTED' | 'KEY_UNSUPPORTED' | 'KEY_IS_PUBLIC' | 'KEY_IS_PRIVATE';
+  | 'KEY_MALFORMED'
+  | 'KEY_ENCRYPTED'
+  | 'KEY_UNSUPPORTED'
+  | 'KEY_IS_PUBLIC'
+  | 'KEY_IS_PRIVATE';
 
 /** The largest supported key, in its longest form, has less than four thousand bytes. */
 export const MAX_KEY_BYTES = 65_536;

@@ -61,7 +61,7 @@ export function resolveNode(node: SchemaNode): SchemaNode {
 
 function referred(ref: string): SchemaNode {
   const [file = '', name] = ref.split('.json#/$defs/');
-  const document = SHAPES[file.replace('.json', '')] as SchemaNode | undefined;
+  const document: SchemaNode | undefined = SHAPES[file.replace('.json', '')];
   const node = name === undefined ? document : document?.$defs?.[name];
   if (node === undefined) throw new RangeError(`no schema is called ${ref}`);
   return node;

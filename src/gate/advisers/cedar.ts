@@ -24,7 +24,8 @@ interface CedarFault {
 }
 
 type CedarParsed =
-  { readonly type: 'success' } | { readonly type: 'failure'; readonly errors: readonly CedarFault[] };
+  | { readonly type: 'success' }
+  | { readonly type: 'failure'; readonly errors: readonly CedarFault[] };
 
 type CedarValidated =
   | { readonly type: 'success'; readonly validationErrors: readonly { readonly error: CedarFault }[] }

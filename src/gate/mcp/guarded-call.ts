@@ -29,7 +29,9 @@ export interface GuardedCall {
 }
 
 export type ReadCall =
-  GuardedCall | { readonly kind: 'free' } | { readonly kind: 'malformed'; readonly problem: string };
+  | GuardedCall
+  | { readonly kind: 'free' }
+  | { readonly kind: 'malformed'; readonly problem: string };
 
 /** What a result, or an error, says of its call. */
 export type ReadAnswer =

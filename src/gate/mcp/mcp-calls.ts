@@ -99,7 +99,11 @@ export interface OpenMcpCall extends Pick<GuardedCall, 'tool' | 'isModern' | 'as
 
 /** What is known of a call that ends without an answer. */
 export type McpLoss =
-  'MCP_CANCELLED' | 'MCP_CLOSED' | 'MCP_INPUT_EXPIRED' | 'MCP_NOT_ANSWERED' | 'MCP_TASK_EXPIRED';
+  | 'MCP_CANCELLED'
+  | 'MCP_CLOSED'
+  | 'MCP_INPUT_EXPIRED'
+  | 'MCP_NOT_ANSWERED'
+  | 'MCP_TASK_EXPIRED';
 
 const OPTION_TYPES: OptionTypes<McpGuardOptions> = {
   open: 'function',

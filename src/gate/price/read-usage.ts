@@ -9,7 +9,12 @@ import { checkUsage, MAX_COUNT } from './usage.js';
 
 /** Whose form a usage has. */
 export type UsageKind =
-  'openai-chat' | 'openai-responses' | 'anthropic' | 'gemini' | 'vercel-ai' | 'langchain';
+  | 'openai-chat'
+  | 'openai-responses'
+  | 'anthropic'
+  | 'gemini'
+  | 'vercel-ai'
+  | 'langchain';
 
 /** The most modalities that are read. */
 const MAX_MODALITIES = 16;

@@ -7,7 +7,12 @@ import { listAt, textAt, valueAt } from '../shared/values.js';
 /** What is wrong with a step, in the host's own words; those without a number are about the trace. */
 interface StepFault {
   readonly kind:
-    'no_steps' | 'missing_step_hashes' | 'missing_hash' | 'prev_hash_mismatch' | 'hash_mismatch' | 'stripped';
+    | 'no_steps'
+    | 'missing_step_hashes'
+    | 'missing_hash'
+    | 'prev_hash_mismatch'
+    | 'hash_mismatch'
+    | 'stripped';
   /** From 0. */
   readonly step?: number | undefined;
   readonly expected?: string | undefined;

@@ -8,7 +8,15 @@ import { MAX_ITEM_BYTES, type ReadingBuilder, splitLines } from '../shared/readi
 import { listAt, numberAt, objectAt, plainJson, textAt, valueAt } from '../shared/values.js';
 
 export type EntryKind =
-  'hook' | 'agent_event' | 'transcript' | 'audit' | 'receipt' | 'display' | 'cli' | 'pipeline' | 'unknown';
+  | 'hook'
+  | 'agent_event'
+  | 'transcript'
+  | 'audit'
+  | 'receipt'
+  | 'display'
+  | 'cli'
+  | 'pipeline'
+  | 'unknown';
 
 /** An item, read. */
 export interface Entry {

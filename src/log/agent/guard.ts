@@ -91,7 +91,10 @@ export interface GuardOptions extends ExecutionDetails {
    * ViolationError} with the result, a function receives the findings. Default `warn`.
    */
   readonly onViolation?:
-    'warn' | 'throw' | ((findings: readonly Finding[], recorded: Appended) => void) | undefined;
+    | 'warn'
+    | 'throw'
+    | ((findings: readonly Finding[], recorded: Appended) => void)
+    | undefined;
   /**
    * Called for each amount that could not be metered; the unit's reservation is charged. Default: a process warning
    * (`NORTHROOT_UNMETERED`).

@@ -266,7 +266,7 @@ export class RecordReader {
 
   /** Updates a finding on a link whose event has come since. */
   #resolve(finding: Finding, examined: ExaminedLine): Finding {
-    const { b64 } = examined.json()?.['auth_event_id'] as { readonly b64: string };
+    const { b64 } = (examined.json() as { readonly auth_event_id: { readonly b64: string } }).auth_event_id;
     const named = this.#state.events.find(b64);
     if (named === undefined) return finding;
     const { file, line, seq, kind } = named;

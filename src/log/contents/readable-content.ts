@@ -9,7 +9,9 @@ import type { JsonValue } from '../../base/json/value.js';
 
 /** What a content is, as it can be shown. */
 export type ReadableContent =
-  { readonly json: JsonValue } | { readonly text: string } | { readonly bytes: Uint8Array };
+  | { readonly json: JsonValue }
+  | { readonly text: string }
+  | { readonly bytes: Uint8Array };
 
 /** A content as canonical JSON, as another text, or as what is no text. */
 export function readableContent(bytes: Uint8Array): ReadableContent {

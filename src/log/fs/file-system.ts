@@ -285,9 +285,11 @@ export async function readSmallFileOf(
   limit: number,
 ): Promise<Uint8Array> {
   const file = await fileSystem.open(path, 'read');
-  return readBounded(path, limit, (buffer, position) => file.read(buffer, position)).finally(() =>
-    file.close(),
-  );
+  try {
+    return await readBounded(path, limit, (buffer, position) => file.read(buffer, position));
+  } finally {
+    await file.close();
+  }
 }
 
 async function readBounded(

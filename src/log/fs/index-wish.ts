@@ -29,7 +29,11 @@ export class IndexWish {
     const { O_CREAT, O_WRONLY, O_TRUNC, O_NOFOLLOW, O_NONBLOCK } = constants;
     try {
       const file = await open(this.#path, O_CREAT | O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o600);
-      await file.write(`${process.pid} ${now}\n`).finally(() => file.close());
+      try {
+        await file.write(`${process.pid} ${now}\n`);
+      } finally {
+        await file.close();
+      }
     } catch {
       // The index is closed for others from time to time all the same.
     }

@@ -129,7 +129,9 @@ export class LockHelper {
   #hold(isHeld: boolean): void {
     // Pipes are sockets; a process that could not be started may have none.
     const pipes = [this.#child.stdin, this.#child.stdout] as unknown as readonly (
-      Counted | null | undefined
+      | Counted
+      | null
+      | undefined
     )[];
     for (const each of [this.#child, ...pipes]) {
       if (isHeld) each?.ref();

@@ -96,7 +96,8 @@ export interface ExplainedRequest extends Omit<PendingApproval, 'status' | 'appr
 
 /** The parameters of a request, as they are kept beside the ledger. */
 export type RequestContent = (
-  KeptContent | { readonly status: 'unreadable'; readonly error: NorthrootError }
+  | KeptContent
+  | { readonly status: 'unreadable'; readonly error: NorthrootError }
 ) & {
   /** Where they are, or would be; undefined for a digest that is not of SHA-256. */
   readonly file: string | undefined;

@@ -177,7 +177,8 @@ export class Session {
   run(text: string, limitMs: number | undefined = STATEMENT_MS + GRACE_MS): Promise<Answer[]> {
     return this.#next(limitMs, async () => {
       const results = (await this.#client.query<Row>({ text, types: COLUMNS })) as
-        QueryResult<Row> | QueryResult<Row>[];
+        | QueryResult<Row>
+        | QueryResult<Row>[];
       return (Array.isArray(results) ? results : [results]).map(toAnswer);
     });
   }
@@ -323,7 +324,8 @@ function hello(pid: number): string {
 
 async function firstRow(client: Client, text: string): Promise<Row | undefined> {
   const results = (await client.query<Row>({ text, types: COLUMNS })) as
-    QueryResult<Row> | QueryResult<Row>[];
+    | QueryResult<Row>
+    | QueryResult<Row>[];
   return [results].flat().at(-1)?.rows[0];
 }
 

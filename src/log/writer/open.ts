@@ -133,7 +133,11 @@ export async function closeParts({
   // Publishing may have acquired the lock again.
   await commits.close();
   await signing?.close();
-  await Promise.resolve(kept?.close()).finally(() => store.close());
+  try {
+    await kept?.close();
+  } finally {
+    await store.close();
+  }
 }
 
 function openPlace(
@@ -208,7 +212,11 @@ async function openLines(
 async function discardEmptyLedger(store: LedgerStore): Promise<void> {
   try {
     const lock = await store.acquire({ timeoutMs: 0 });
-    await store.discard().finally(() => lock.release());
+    try {
+      await store.discard();
+    } finally {
+      await lock.release();
+    }
   } catch {
     // An empty file is no ledger; the next creator uses it.
   }

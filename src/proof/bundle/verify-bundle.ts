@@ -48,7 +48,8 @@ export interface VerifyBundleOptions extends Pick<
   readonly name?: string | undefined;
   /** Called with each record, in the ledger's order. The next record waits for the returned promise, if any. */
   readonly onRecord?:
-    ((record: VerifiedRecord, isSelected: boolean) => Promise<void> | undefined) | undefined;
+    | ((record: VerifiedRecord, isSelected: boolean) => Promise<void> | undefined)
+    | undefined;
 }
 
 const OPTIONS: OptionTypes<VerifyBundleOptions> = {

@@ -130,7 +130,8 @@ export interface Grant extends Authorized {
   readonly accounts: ReadonlyMap<string, Account>;
   readonly rates: readonly RateLimit[];
   readonly concurrency:
-    { readonly limit: Rational; readonly timeline: Timeline; readonly started?: StartedWork } | undefined;
+    | { readonly limit: Rational; readonly timeline: Timeline; readonly started?: StartedWork }
+    | undefined;
   readonly outputMode: OutputMode | undefined;
   readonly resources: ReadonlySet<string> | undefined;
   readonly approvals: readonly ApprovalRule[];

@@ -21,7 +21,11 @@ export interface ByteBlob {
 
 /** A ledger's bytes: whole, in chunks of any length, as a stream, or as a blob or file of the web. */
 export type LedgerBytes =
-  Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array> | ByteStream | ByteBlob;
+  | Uint8Array
+  | Iterable<Uint8Array>
+  | AsyncIterable<Uint8Array>
+  | ByteStream
+  | ByteBlob;
 
 /** {@link VerifyOptions}, with the predecessor and the parents in the form of the ledger. */
 export type VerifyChunksOptions = Omit<VerifyOptions, 'predecessor' | 'parents'> & {

@@ -12,7 +12,14 @@ import { IdIndex, idsWithin } from './id-index.js';
  * `malformed` an authorization that is not well-formed.
  */
 export type EventKind =
-  'other' | 'grant' | 'action' | 'spent' | 'malformed' | 'execution' | 'approval' | 'released';
+  | 'other'
+  | 'grant'
+  | 'action'
+  | 'spent'
+  | 'malformed'
+  | 'execution'
+  | 'approval'
+  | 'released';
 
 /** Whether an event is an allowed action that was executed or released: nothing more can be done under it. */
 export function isUsedUp(kind: EventKind | undefined): boolean {

@@ -242,7 +242,8 @@ it('an answer that is not over tells no ids', () => {
 function reservations(list: readonly Event[]): Record<string, string>[] {
   return list.flatMap(({ decision, authorization }) => {
     const action = authorization?.action as
-      { meter_reservation: NonNullable<Event['meter_used']> } | undefined;
+      | { meter_reservation: NonNullable<Event['meter_used']> }
+      | undefined;
     if (decision !== 'allow' || action === undefined) return [];
     return [usedBy({ event_type: '', meter_used: action.meter_reservation })];
   });

@@ -22,7 +22,8 @@ const executions = (events: readonly Event[]): Event[] =>
   events.filter(({ event_type: type, outcome }) => type === 'execution' && outcome !== undefined);
 const reserved = (event: Event | undefined): Record<string, string> => {
   const action = event?.authorization?.action as
-    { meter_reservation?: NonNullable<Event['meter_used']> } | undefined;
+    | { meter_reservation?: NonNullable<Event['meter_used']> }
+    | undefined;
   return usedBy({ event_type: '', meter_used: action?.meter_reservation ?? [] });
 };
 const decisions = (events: readonly Event[]): Event[] =>

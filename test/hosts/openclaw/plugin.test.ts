@@ -192,7 +192,11 @@ describe('a call', () => {
       principal_id: AGENT,
       authorization: { action: { tool_name: 'exec', request_key: 's1:call_1' } },
     });
-    expect((allowed?.['checks'] as Json[])[0]).toEqual({ check: 'coverage', result: 'pass', code: 'HOOK' });
+    expect((allowed as { checks: Json[] }).checks[0]).toEqual({
+      check: 'coverage',
+      result: 'pass',
+      code: 'HOOK',
+    });
     expect(start).toMatchObject({ event_type: 'x.northroot.start' });
     expect(execution).toMatchObject({
       tool_params_digest: digestJson({ command: 'echo hello' }),

@@ -30,7 +30,11 @@ import type { EpisodeNames, Recording } from './recording.js';
 /** Why an episode is stopped: the reason of its blocked review, and in which way. */
 export interface Stop {
   readonly reason:
-    'ADAPTER_MISCONFIGURED' | 'ADAPTER_PROTOCOL_VIOLATION' | 'TIMEOUT' | 'TOOL_FAILED' | (string & {});
+    | 'ADAPTER_MISCONFIGURED'
+    | 'ADAPTER_PROTOCOL_VIOLATION'
+    | 'TIMEOUT'
+    | 'TOOL_FAILED'
+    | (string & {});
   readonly detail: string;
 }
 

@@ -32,7 +32,11 @@ import { frameOf } from '../tool-intent.js';
 
 /** Plain values as apm2's JSON has them: numbers are whole. */
 export type Plain =
-  string | boolean | bigint | readonly Plain[] | { readonly [name: string]: Plain | undefined };
+  | string
+  | boolean
+  | bigint
+  | readonly Plain[]
+  | { readonly [name: string]: Plain | undefined };
 
 /** An executed call, for its receipt. Hashes are 64 hexadecimal digits. */
 export type ReceiptFacts = Pick<

@@ -37,7 +37,15 @@ export function invalidPayload(fields: Readonly<Record<string, string>>): Refusa
 
 /** What a member must be. */
 export type FieldKind =
-  'text' | 'id' | 'number' | 'amount' | 'count' | 'boolean' | 'texts' | 'object' | 'list';
+  | 'text'
+  | 'id'
+  | 'number'
+  | 'amount'
+  | 'count'
+  | 'boolean'
+  | 'texts'
+  | 'object'
+  | 'list';
 
 /** Members by name; with `?` at its end a kind is optional. */
 export type Fields = Readonly<Record<string, FieldKind | `${FieldKind}?`>>;

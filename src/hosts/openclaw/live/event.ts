@@ -13,7 +13,12 @@ import { ENVELOPE, type MemberKind } from '../families.js';
 
 /** JSON that nobody can change. */
 export type FrozenJson =
-  null | boolean | number | string | readonly FrozenJson[] | { readonly [member: string]: FrozenJson };
+  | null
+  | boolean
+  | number
+  | string
+  | readonly FrozenJson[]
+  | { readonly [member: string]: FrozenJson };
 
 /** A JSON object that nobody can change. */
 export type FrozenObject = Readonly<Record<string, FrozenJson>>;

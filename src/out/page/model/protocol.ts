@@ -56,7 +56,8 @@ export interface Inputs extends Against {
   readonly predecessor: Bytes | undefined;
   readonly published: { readonly name: string; readonly note: Uint8Array } | undefined;
   readonly faults:
-    { readonly faults: readonly FileFault<TileFaultCode>[]; readonly total: number } | undefined;
+    | { readonly faults: readonly FileFault<TileFaultCode>[]; readonly total: number }
+    | undefined;
   readonly growth: SourceGrowth | undefined;
   /** Whether the files were only guessed to be a ledger: other files are then refused. */
   readonly isGuess?: boolean;
