@@ -1,5 +1,6 @@
 // A service of a ledger in PostgreSQL: node peer-service.js OPTIONS, JSON. Runs until SIGTERM.
 
+import { setImmediate } from 'node:timers';
 import { readFileSync } from 'node:fs';
 import { createSigner, parsePrivateKey } from '../../../dist/api/index.js';
 import { PostgresStore } from '../../../dist/api/postgres.js';
