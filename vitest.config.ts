@@ -25,7 +25,7 @@ const OF_THE_FAST_PATH = [
 const NOT_OF_RECORDS = [
   'test/bounds/{fraction,hostile,recent-intervals,timeline}.test.ts',
   'test/trust/**',
-  'test/verify/{anchors,checkpoints,event-index,ids-away,resuming,same-report,sources}.test.ts',
+  'test/verify/{anchors,checkpoints,event-index,going-on,ids-away,resuming,same-report,sources}.test.ts',
   'test/verify/{action,packed,start}-table.test.ts',
 ];
 

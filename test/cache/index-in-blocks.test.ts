@@ -16,7 +16,7 @@ import { ledgerOf } from '../verify/support.js';
 import { linesOf, openIndex, SEGMENT } from './support.js';
 
 const SEED = Number(process.env['SEED'] ?? 20_261_130);
-const COUNT = Number(process.env['COUNT'] ?? times(60, 10_000));
+const COUNT = Number(process.env['COUNT'] ?? times(40, 10_000));
 
 async function entriesOf(
   bytes: Uint8Array,
@@ -77,7 +77,7 @@ test('of a ledger whose key is revoked in the midst of a block', async () => {
   expect(await entriesOf(bytes, undefined, Infinity, 1_000_000)).toEqual(expected);
 });
 
-test('of ledgers with anything changed', { timeout: times(120_000, 3_600_000) }, async () => {
+test('of ledgers with anything changed', { timeout: 3_600_000 }, async () => {
   const random = makeRandom(SEED);
   const below = (end: number): number => Math.floor(random() * end);
   const origins = [...fixtureOrigins(16_000), ...Array.from({ length: 20 }, () => makeOrigin(random))];

@@ -98,7 +98,7 @@ describe('an index tells of a record what the ledger does', () => {
 
   test('in random ledgers', async () => {
     const seeds = fc.array(fc.nat(0xffff_ffff), { minLength: 1, maxLength: 30, size: 'max' });
-    const runs = times(25, 4_000);
+    const runs = times(15, 4_000);
     answered = 0;
     await fc.assert(
       fc.asyncProperty(seeds, fc.integer({ min: 1, max: 31 }), fc.nat(), async (list, period, pick) => {

@@ -28,7 +28,7 @@ const LEFT_OUT = ['bundle', 'proof', 'receipt'];
 
 let folder: string;
 let unpacked: string;
-/** With a sample of the cases: `generate.js` has held the product to all of them. */
+/** With a sample of the cases: `generate.js` has held the product to all those of verifiers. */
 let sampled: string;
 /** With the cases of trees alone, which are read in a moment: for what is about the runner, and not about cases. */
 let small: string;

@@ -80,120 +80,116 @@ interface FleetJson {
   }[];
 }
 
-test(
-  'many gates under one cap, some killed under load: what ran is within it, and `fleet verify` adds it up',
-  async () => {
-    await makeLedgers();
-    const token = expectOk(
-      shop.run([
-        'gate',
-        'token',
-        'tokens.json',
-        'all',
-        '--principal',
-        AGENT,
-        '--may',
-        'call',
-        '--may',
-        'slice',
-      ]),
-    ).trim();
-    shop.write('slice.token', token, 0o600);
-    const parent = await serve('parent');
-    const supply = ['--slice-from', parent.url, '--slice-token', 'slice.token', '--give-back'];
-    const gates: PeerService[] = [];
-    for (let n = 0; n < GATES; n += STARTING) {
-      const names = Array.from({ length: Math.min(STARTING, GATES - n) }, (_, at) => `m${n + at}`);
-      gates.push(...(await Promise.all(names.map((name) => serve(name, supply)))));
+test('many gates under one cap, some killed under load: what ran is within it, and `fleet verify` adds it up', async () => {
+  await makeLedgers();
+  const token = expectOk(
+    shop.run([
+      'gate',
+      'token',
+      'tokens.json',
+      'all',
+      '--principal',
+      AGENT,
+      '--may',
+      'call',
+      '--may',
+      'slice',
+    ]),
+  ).trim();
+  shop.write('slice.token', token, 0o600);
+  const parent = await serve('parent');
+  const supply = ['--slice-from', parent.url, '--slice-token', 'slice.token', '--give-back'];
+  const gates: PeerService[] = [];
+  for (let n = 0; n < GATES; n += STARTING) {
+    const names = Array.from({ length: Math.min(STARTING, GATES - n) }, (_, at) => `m${n + at}`);
+    gates.push(...(await Promise.all(names.map((name) => serve(name, supply)))));
+  }
+
+  const random = makeRandom(7);
+  const killed = new Set<PeerService>();
+  const odd: unknown[] = [];
+  let [ran, asked, denied, settled] = [0, 0, 0, 0];
+  /** Asks again until it is answered, as a client does; undefined from a gate that is gone. */
+  const sure = async (gate: PeerService, path: string, body: object): Promise<PeerAnswer | undefined> => {
+    while (!gate.process.hasEnded) {
+      const answer = await gate.ask(path, token, body, 60_000).catch(() => undefined);
+      if (answer !== undefined && answer.status !== 503) return answer;
+      await sleep(100);
     }
+    return undefined;
+  };
+  const call = async (): Promise<void> => {
+    const gate = gates[random(GATES)];
+    const ref = `c${(asked += 1)}`;
+    const body = { ref, tool: 'fs.read', params: { ref }, reserve: { calls: '1' } };
+    const answer = await sure(gate, '/v1/decide', body);
+    if (answer === undefined) return;
+    if (answer.status !== 200) odd.push(answer);
+    if (answer.body['effect'] !== 'allow') {
+      denied += 1;
+      return;
+    }
+    ran += 1;
+    if (ran % Math.floor(CAP / (2 * KILLED)) === 0 && killed.size < KILLED) {
+      const next = gates.filter((each) => !killed.has(each))[random(GATES - killed.size)];
+      killed.add(next);
+      next.kill('SIGKILL');
+    }
+    const end = { ref, outcome: 'success', used: { calls: '1' } };
+    const told = await sure(gate, '/v1/settle', end);
+    if (told?.status === 200) settled += 1;
+  };
+  // Until nothing more is allowed, for far longer than the gates take to be supplied.
+  const client = async (): Promise<void> => {
+    for (let idle = 0; idle < 12;) {
+      const before = ran;
+      await call();
+      idle = ran === before ? idle + 1 : 0;
+    }
+  };
+  const begun = performance.now();
+  await Promise.all(Array.from({ length: CLIENTS }, client));
+  const took = performance.now() - begun;
+  expect(odd).toEqual([]);
+  expect(killed.size).toBe(KILLED);
 
-    const random = makeRandom(7);
-    const killed = new Set<PeerService>();
-    const odd: unknown[] = [];
-    let [ran, asked, denied, settled] = [0, 0, 0, 0];
-    /** Asks again until it is answered, as a client does; undefined from a gate that is gone. */
-    const sure = async (gate: PeerService, path: string, body: object): Promise<PeerAnswer | undefined> => {
-      while (!gate.process.hasEnded) {
-        const answer = await gate.ask(path, token, body, 60_000).catch(() => undefined);
-        if (answer !== undefined && answer.status !== 503) return answer;
-        await sleep(100);
-      }
-      return undefined;
-    };
-    const call = async (): Promise<void> => {
-      const gate = gates[random(GATES)];
-      const ref = `c${(asked += 1)}`;
-      const body = { ref, tool: 'fs.read', params: { ref }, reserve: { calls: '1' } };
-      const answer = await sure(gate, '/v1/decide', body);
-      if (answer === undefined) return;
-      if (answer.status !== 200) odd.push(answer);
-      if (answer.body['effect'] !== 'allow') {
-        denied += 1;
-        return;
-      }
-      ran += 1;
-      if (ran % Math.floor(CAP / (2 * KILLED)) === 0 && killed.size < KILLED) {
-        const next = gates.filter((each) => !killed.has(each))[random(GATES - killed.size)];
-        killed.add(next);
-        next.kill('SIGKILL');
-      }
-      const end = { ref, outcome: 'success', used: { calls: '1' } };
-      const told = await sure(gate, '/v1/settle', end);
-      if (told?.status === 200) settled += 1;
-    };
-    // Until nothing more is allowed, for far longer than the gates take to be supplied.
-    const client = async (): Promise<void> => {
-      for (let idle = 0; idle < 12;) {
-        const before = ran;
-        await call();
-        idle = ran === before ? idle + 1 : 0;
-      }
-    };
-    const begun = performance.now();
-    await Promise.all(Array.from({ length: CLIENTS }, client));
-    const took = performance.now() - begun;
-    expect(odd).toEqual([]);
-    expect(killed.size).toBe(KILLED);
+  for (const gate of gates) gate.kill('SIGTERM');
+  const ends = await Promise.all(gates.map(({ process }) => process.end()));
+  for (const [n, { status }] of ends.entries()) expect(status).toBe(killed.has(gates[n]) ? null : 0);
+  parent.kill('SIGTERM');
+  expect((await parent.process.end()).status).toBe(0);
 
-    for (const gate of gates) gate.kill('SIGTERM');
-    const ends = await Promise.all(gates.map(({ process }) => process.end()));
-    for (const [n, { status }] of ends.entries()) expect(status).toBe(killed.has(gates[n]) ? null : 0);
-    parent.kill('SIGTERM');
-    expect((await parent.process.end()).status).toBe(0);
-
-    const verified = shop.run(['fleet', 'verify', 'fleet', '--format', 'json']);
-    expect(verified.stderr).toBe('');
-    const report = JSON.parse(verified.stdout) as FleetJson;
-    const [cap] = report.caps;
-    const [meter] = cap.meters;
-    const amount = (name: string): number => Number(meter[name]?.v);
-    const used = amount('settled') + amount('open_used');
-    const lost = amount('open') - amount('open_used');
-    if (process.env['SLOW'] === '1')
-      console.log({
-        GATES,
-        KILLED,
-        CAP,
-        asked,
-        denied,
-        ran,
-        used,
-        lost,
-        took,
-        slices: cap.slices,
-        status: verified.status,
-      });
-    expect(verified.status).toBe(0);
-    // What was allowed and not settled is still reserved in the slice of a gate that is gone.
-    expect(used).toBeGreaterThanOrEqual(settled);
-    expect(used + lost).toBeGreaterThanOrEqual(ran);
-    expect(used + lost + amount('left')).toBe(CAP);
-    expect(amount('left')).toBeGreaterThanOrEqual(0);
-    expect(cap.slices['missing']).toBe(0);
-    // Only of those that gave nothing back is anything lost.
-    const silent = gates.filter((gate) => !gate.process.stderr.includes('slices_returned'));
-    expect(silent).toEqual(expect.arrayContaining([...killed]));
-    expect(lost).toBeLessThanOrEqual(silent.length * 3 * SLICE);
-  },
-  times(120_000, 600_000),
-);
+  const verified = shop.run(['fleet', 'verify', 'fleet', '--format', 'json']);
+  expect(verified.stderr).toBe('');
+  const report = JSON.parse(verified.stdout) as FleetJson;
+  const [cap] = report.caps;
+  const [meter] = cap.meters;
+  const amount = (name: string): number => Number(meter[name]?.v);
+  const used = amount('settled') + amount('open_used');
+  const lost = amount('open') - amount('open_used');
+  if (process.env['SLOW'] === '1')
+    console.log({
+      GATES,
+      KILLED,
+      CAP,
+      asked,
+      denied,
+      ran,
+      used,
+      lost,
+      took,
+      slices: cap.slices,
+      status: verified.status,
+    });
+  expect(verified.status).toBe(0);
+  // What was allowed and not settled is still reserved in the slice of a gate that is gone.
+  expect(used).toBeGreaterThanOrEqual(settled);
+  expect(used + lost).toBeGreaterThanOrEqual(ran);
+  expect(used + lost + amount('left')).toBe(CAP);
+  expect(amount('left')).toBeGreaterThanOrEqual(0);
+  expect(cap.slices['missing']).toBe(0);
+  // Only of those that gave nothing back is anything lost.
+  const silent = gates.filter((gate) => !gate.process.stderr.includes('slices_returned'));
+  expect(silent).toEqual(expect.arrayContaining([...killed]));
+  expect(lost).toBeLessThanOrEqual(silent.length * 3 * SLICE);
+}, 600_000);

@@ -89,6 +89,6 @@ export function holdsForBrokenFiles(host: Host, files: readonly HostFile[]): voi
       expect(plan.findings.filter(({ rule }) => rule !== 'INPUT' && !known.has(rule))).toEqual([]);
       expect(planImport(host, broken).events).toEqual(plan.events);
     }),
-    { numRuns: times(50, 1_500) },
+    { numRuns: times(30, 1_500) },
   );
 }

@@ -343,23 +343,26 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
   });
 
   describe('can be used by everybody', () => {
-    async function findFaults({ page }: OpenPage): Promise<string[]> {
+    async function findFaults({ page }: OpenPage, rules?: readonly string[]): Promise<string[]> {
       await page.evaluate(axe.source);
+      const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) };
       const { violations } = await page.evaluate<axe.AxeResults>(
-        'axe.run(document, { resultTypes: ["violations"] })',
+        `axe.run(document, ${JSON.stringify(options)})`,
       );
       return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
     }
 
     it.each(['light', 'dark'] as const)('axe-core finds nothing, %s', async (colorScheme) => {
       const open = await browser.open(demoPage, { colorScheme });
+      // Nothing but colours is another in the dark.
+      const rules = colorScheme === 'dark' ? ['color-contrast', 'link-in-text-block'] : undefined;
       await open.done();
       await open.page.locator('.tree .act .toggle').first().click();
       await open.page.locator('.tree .act .branch li').first().waitFor();
-      expect(await findFaults(open)).toEqual([]);
+      expect(await findFaults(open, rules)).toEqual([]);
       await open.page.evaluate("location.hash = '#seq-189'");
       await open.page.locator('dialog[open] #why-title').waitFor();
-      expect(await findFaults(open)).toEqual([]);
+      expect(await findFaults(open, rules)).toEqual([]);
       await open.close();
     });
 

@@ -96,7 +96,7 @@ describe.skipIf(PYTHON === undefined)('the second verifier', () => {
       if (RUNS > BATCH) console.log(new Date().toISOString(), from + seeds.length, differences.length, found);
     }
     expect(differences).toEqual([]);
-    if (RUNS >= 200) expect(codes.size).toBeGreaterThan(70);
+    if (RUNS >= 100) expect(codes.size).toBeGreaterThan(70);
   });
 });
 

@@ -19,7 +19,7 @@ import { fixtureOrigins, makeOrigin, mutateLedger } from './mutation-kit.js';
 import { ledgerNearBounds } from './near-bounds.js';
 
 const SEED = Number(process.env['SEED'] ?? 20_261_210);
-const COUNT = Number(process.env['COUNT'] ?? times(60, 10_000));
+const COUNT = Number(process.env['COUNT'] ?? times(40, 10_000));
 
 type Assumed = VerifyState['assumedSignatures'];
 interface Sizes {
@@ -64,7 +64,7 @@ async function outcomeOf(
   return { verdicts, state: deserialize(saved.subarray(saved.indexOf(0x0a) + 1)) as unknown };
 }
 
-test('ledgers with anything changed', { timeout: times(120_000, 3_600_000) }, async () => {
+test('ledgers with anything changed', { timeout: 3_600_000 }, async () => {
   const random = makeRandom(SEED);
   const below = (end: number): number => Math.floor(random() * end);
   const origins = [...fixtureOrigins(16_000), ...Array.from({ length: 20 }, () => makeOrigin(random))];

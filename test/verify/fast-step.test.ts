@@ -57,9 +57,9 @@ test.each(CHOSEN)('$ledger $trust $witness_policy $checkpoints', async (fixture)
   expect(await stateOf(bytes, true, options)).toEqual(await stateOf(bytes, false, options));
 });
 
-test('ledgers made and changed at random', { timeout: times(60_000, 1_800_000) }, async () => {
+test('ledgers made and changed at random', { timeout: 1_800_000 }, async () => {
   const random = makeRandom(Number(process.env['SEED'] ?? 20_261_124));
-  for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 20_000)); n += 1) {
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(10, 20_000)); n += 1) {
     const origin = makeOrigin(random);
     const bytes = mutateLedger(origin, [origin], random);
     const expected = await stateOf(bytes, false, origin.options());
@@ -67,25 +67,21 @@ test('ledgers made and changed at random', { timeout: times(60_000, 1_800_000) }
   }
 });
 
-test(
-  'events in order that come near what their grants allow',
-  { timeout: times(60_000, 1_800_000) },
-  async () => {
-    const random = makeRandom(Number(process.env['SEED'] ?? 20_261_123));
-    const take = vi.spyOn(FastStep.prototype, 'tryApply');
-    let [taken, asked] = [0, 0];
-    for (let n = 0; n < Number(process.env['COUNT'] ?? times(30, 10_000)); n += 1) {
-      const bytes = ledgerNearBounds(random, n % 2 === 0 ? SIGNER : undefined, 40);
-      const expected = await stateOf(bytes, false);
-      take.mockClear();
-      expect(await stateOf(bytes, true), bytes.toString('base64')).toEqual(expected);
-      asked += take.mock.results.length;
-      taken += take.mock.results.filter(({ value }) => value === true).length;
-    }
-    expect(taken / asked).toBeGreaterThan(0.15);
-    expect(taken / asked).toBeLessThan(0.9);
-  },
-);
+test('events in order that come near what their grants allow', { timeout: 1_800_000 }, async () => {
+  const random = makeRandom(Number(process.env['SEED'] ?? 20_261_123));
+  const take = vi.spyOn(FastStep.prototype, 'tryApply');
+  let [taken, asked] = [0, 0];
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(30, 10_000)); n += 1) {
+    const bytes = ledgerNearBounds(random, n % 2 === 0 ? SIGNER : undefined, 40);
+    const expected = await stateOf(bytes, false);
+    take.mockClear();
+    expect(await stateOf(bytes, true), bytes.toString('base64')).toEqual(expected);
+    asked += take.mock.results.length;
+    taken += take.mock.results.filter(({ value }) => value === true).length;
+  }
+  expect(taken / asked).toBeGreaterThan(0.15);
+  expect(taken / asked).toBeLessThan(0.9);
+});
 
 test('guarded calls: authorizations with an expiry and a request key, starts, executions', async () => {
   const random = makeRandom(Number(process.env['SEED'] ?? 20_261_127));

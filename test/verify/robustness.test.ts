@@ -71,7 +71,7 @@ async function verifyTwice(bytes: Uint8Array): Promise<Report> {
 
 describe('fixtures', () => {
   test('have reports of the right form', async () => {
-    for (const fixture of sample(CASES, times(1_000, 1_000))) {
+    for (const fixture of sample(CASES, times(240, 240))) {
       const path = `${FIXTURES}${fixture.ledger}`;
       const report = await verifyLedger(path, { backend, ...optionsOf(fixture) });
       const wire = JSON.parse(JSON.stringify(report)) as Report;

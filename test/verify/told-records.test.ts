@@ -89,10 +89,10 @@ test.each(
   expect(await toldOf(bytes, true, options())).toEqual(await toldOf(bytes, false, options()));
 });
 
-test('ledgers with anything changed', { timeout: times(60_000, 1_800_000) }, async () => {
+test('ledgers with anything changed', { timeout: 1_800_000 }, async () => {
   const random = makeRandom(SEED);
   const origins = [...fixtureOrigins(16_000), ...Array.from({ length: 10 }, () => makeOrigin(random))];
-  for (let n = 0; n < Number(process.env['COUNT'] ?? times(25, 4_000)); n += 1) {
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 4_000)); n += 1) {
     const origin = origins[Math.floor(random() * origins.length)];
     const bytes = mutateLedger(origin, origins, random);
     const expected = await toldOf(bytes, false, origin.options());

@@ -5,7 +5,6 @@ import { accountFor } from '../../../src/hosts/shared/account.js';
 import { planImport } from '../../../src/hosts/shared/import.js';
 import { otlp } from '../../../src/hosts/otlp/index.js';
 import { edited, fileOf, found, holdsForBrokenFiles, linesOf, sample, verifyPlan } from '../samples.js';
-import { times } from '../../slow.js';
 
 const lines = sample('otlp', 'traces.jsonl');
 const whole = sample('otlp', 'traces.json');
@@ -275,7 +274,6 @@ it('reads whatever it is given', () => {
 });
 
 it('adds up as many calls below one agent as a file may hold', () => {
-  const count = times(13_000, 130_000);
   const traceId = 'a'.repeat(32);
   const span = (n: number, operation: string, more: object): object => ({
     traceId,
@@ -287,12 +285,12 @@ it('adds up as many calls below one agent as a file may hold', () => {
     ],
     ...more,
   });
-  const calls = Array.from({ length: count }, (_, n) =>
+  const calls = Array.from({ length: 130_000 }, (_, n) =>
     span(n + 2, 'chat', { parentSpanId: '0000000000000001' }),
   );
   const spans = [span(1, 'invoke_agent', {}), ...calls];
   const { findings } = otlp.read([fileOf('f', [{ resourceSpans: [{ scopeSpans: [{ spans }] }] }])]);
   expect(findings.filter(({ rule }) => rule === 'OT-10')).toMatchObject([
-    { code: 'TOTAL_DIFFERS', expected: `input_tokens ${3 * count}`, actual: '3' },
+    { code: 'TOTAL_DIFFERS', expected: 'input_tokens 390000', actual: '3' },
   ]);
 });
