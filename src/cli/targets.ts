@@ -85,6 +85,13 @@ export async function assertTargets(
   }
 }
 
+/** Refuses a file of a writer's that would take the place of its ledger or of the key. @throws as {@link assertTargets} */
+export async function assertApart(file: string | undefined, ledger: string): Promise<void> {
+  if (file === undefined) return;
+  const others = isStoreUrl(ledger) ? [] : [ledger];
+  await assertTargets([{ path: file, kind: 'file' }], [...others, besidePath(ledger, '.key')]);
+}
+
 /** Whether two paths name the same entry of a folder, existing or not. */
 async function isSamePlace(a: string, b: string): Promise<boolean> {
   if (a === STDOUT || b === STDOUT) return a === b;

@@ -30,6 +30,7 @@ import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, extensionType, principalId, wholeNumber } from '../options.js';
 import { ResultLines } from '../result-lines.js';
 import { shellWord } from '../shell-word.js';
+import { assertApart } from '../targets.js';
 import { viewOf } from '../view.js';
 import { withEntitledKeys } from './append-draft.js';
 import { AMOUNT, InputError, readEvents, type ReadInput, resolveEntry } from './append-input.js';
@@ -136,6 +137,7 @@ async function append(
 ): Promise<ExitStatus> {
   const { terminal } = context;
   await assertReadable(inputs, context);
+  await assertApart(options.note, path);
   let published: Promise<unknown> = Promise.resolve();
   const wrong = { violation: 0, invalid: 0, codes: new Set<string>() };
   const publish = ({ note, seq, treeSize }: CheckpointResult, ledger: Ledger): void => {

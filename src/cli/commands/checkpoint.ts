@@ -22,6 +22,7 @@ import type { Context, ExitStatus, Run } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { principalId, repeatable, seconds } from '../options.js';
+import { assertApart } from '../targets.js';
 import {
   findSigner,
   notePathOf,
@@ -85,6 +86,7 @@ async function checkpoint(
   if (urls.length === 0 && keys.length > 0) {
     throw usageError('there is no witness to ask', 'name it with --witness URL');
   }
+  await assertApart(options.note, path);
   const noteSigners: Signer[] = [];
   for (const file of options.key) noteSigners.push(await readSigner(terminal, file));
   const signer =

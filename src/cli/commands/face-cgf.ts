@@ -9,6 +9,7 @@ import { LineFile } from '../../log/fs/line-file.js';
 import { usageError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { spanMs } from '../options.js';
+import { assertApart } from '../targets.js';
 import type { FacePlace } from './face-place.js';
 import { logEvent } from './serving.js';
 
@@ -48,7 +49,7 @@ export function addCgfOptions(command: Command): Command {
 /** @throws NorthrootError `USAGE`; `POLICY_INVALID`; as files give it */
 export async function makeCgfFace(
   { terminal }: Context,
-  { ledgers, listen, attach }: FacePlace,
+  { ledger, ledgers, listen, attach }: FacePlace,
   options: CgfFaceChoice,
 ): Promise<Face> {
   const { cgfPolicy, cgfEvents, cgfToken, cgfAnonymous, cgfPlain, cgfExpires } = options;
@@ -59,6 +60,7 @@ export async function makeCgfFace(
       '--cgf-anonymous is for an address of this machine alone',
       'such as --listen 127.0.0.1:8080; from elsewhere adapters need a token: --cgf-token',
     );
+  await assertApart(cgfEvents, ledger);
   if (cgfEvents !== undefined) await assertWritable(cgfEvents);
   const { cgfFace } = await import('../../hosts/cgf/index.js');
   return cgfFace(

@@ -10,6 +10,7 @@ import { readSmallFile } from '../../log/fs/file-system.js';
 import { LineFile } from '../../log/fs/line-file.js';
 import { usageError } from '../command-error.js';
 import type { Context } from '../context.js';
+import { assertApart } from '../targets.js';
 import type { FacePlace } from './face-place.js';
 
 /** Of a file with secrets, in bytes. */
@@ -67,7 +68,7 @@ function patterns(
 /** @throws NorthrootError `USAGE`; as the files are read */
 export async function makeClasperFace(
   { terminal }: Context,
-  _place: FacePlace,
+  { ledger }: FacePlace,
   options: ClasperFaceChoice,
 ): Promise<Face> {
   const { clasperFace } = await import('../../hosts/clasper/live/face.js');
@@ -76,6 +77,7 @@ export async function makeClasperFace(
   const { clasperApprove: approveCapabilities, clasperApprover: approvers, clasperRecord: path } = options;
   if (approvers !== undefined && approveCapabilities === undefined)
     throw usageError('--clasper-approver requires --clasper-approve');
+  await assertApart(path, ledger);
   const file = path === undefined ? undefined : new LineFile(path);
   await file?.append([]);
   let isTold = false;
