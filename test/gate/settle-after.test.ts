@@ -442,6 +442,16 @@ describe('northroot serve --settle-after', () => {
     expect(parseLines(`${line}\n`)).toMatchObject([{ settled: 'unknown', tool: 'fs.read', authorization }]);
     expect(stderr).not.toContain('PASSWORD');
     expect(eventsIn(shop, ledger, 'execution')).toMatchObject([{ outcome: 'unknown' }]);
+    const unreported = (): unknown[] =>
+      [['--no-index'], ['--index', `${ledger}.own`]].map((how) => {
+        const { stdout } = shop.run(['gate', 'status', ledger, '--format', 'json', ...how]);
+        return (JSON.parse(stdout) as { unreported: number }).unreported;
+      });
+    expect(unreported()).toEqual([1, 1]);
+    const last = await Service.start(shop, ledger);
+    expect((await last.ask('/v1/settle', { ref: 'c1', outcome: 'success' })).status).toBe(200);
+    await last.stop();
+    expect(unreported()).toEqual([0, 0]);
     expectOk(shop.run(['verify', ledger]));
   });
 

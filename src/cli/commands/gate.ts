@@ -92,13 +92,12 @@ async function status(context: Context, path: string, options: StatusOptions): P
     return viewOf(context, path, undefined, options, trust).inspect(async (state: VerifyState) => {
       await state.links.awaiting.load?.();
       await state.links.actions.load?.();
-      await state.links.lost.load?.();
       const requests = listPendingApprovals(state, new Date().toISOString());
       return {
         service,
         budgets: listBudgets(state),
         requests: requests.filter((request) => request.status === 'waiting'),
-        lost: [...state.links.lost.values()].filter(({ reported }) => reported === undefined).length,
+        lost: state.unreported,
         hasInvalid: state.hasInvalid,
       };
     });

@@ -4,7 +4,8 @@
  */
 
 import { defined } from '../../base/defined.js';
-import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import type { JsonObject } from '../../base/json/value.js';
+import { fromDigestText, isDigest, toDigestText } from '../../base/value/digest.js';
 import { formatExactly } from '../../base/value/format-rational.js';
 import { isPrincipalId } from '../../base/value/principal.js';
 import { toRational } from '../../base/value/quantity.js';
@@ -46,6 +47,7 @@ import {
   type SelectableEvent,
 } from '../../rules/selection.js';
 import { hasFormOfRelease } from '../../rules/verify/authorizations.js';
+import { LATE_REPORT_TYPE } from '../../rules/verify/late-reports.js';
 import type { EventVerdict } from '../../rules/verify/line-result.js';
 import type { VerificationResult } from '../../rules/verify/run-verification.js';
 import type { VerifyState } from '../../rules/verify/state.js';
@@ -121,6 +123,8 @@ export class ActivityCollector {
   readonly #adjustments: Unsigned<ActivityAdjustment>[] = [];
   readonly #approvals: Unsigned<ActivityApproval>[] = [];
   readonly #revocations: Unsigned<ActivityRevocation>[] = [];
+  /** Executions whose outcome is unknown, which may be reported later; by id, base64url. */
+  readonly #lost = new Map<string, { readonly principal: string; readonly totals: readonly Totals[] }>();
   /** The totals that count an approval, which the end of the ledger may show to be used; by id, base64url. */
   readonly #approved = new Map<string, readonly Totals[]>();
 
@@ -172,6 +176,8 @@ export class ActivityCollector {
     this.#problems.addRecord(findings);
     if (!isCounted) return;
     if (examined.eventType.startsWith('x.')) this.#evidence.take(examined.json() ?? {});
+    if (examined.eventType === LATE_REPORT_TYPE && verdict !== 'invalid')
+      this.#takeLateReport(examined.json() ?? {});
     const codes = new Set(findings.map(({ code }) => code));
     const counted: Counted = { record, subject, totals, codes };
     if (examined.type === 'execution') {
@@ -393,6 +399,10 @@ export class ActivityCollector {
       executions[event.outcome] += 1;
       if (isUnauthorized) executions.unauthorized += 1;
     }
+    const id = record.examined?.eventId;
+    const mayBeLate = event.outcome === 'unknown' && event.error_code === undefined;
+    if (mayBeLate && id !== undefined && record.verdict !== 'invalid' && this.#lost.size < MAX_GROUPS)
+      this.#lost.set(id, { principal: event.principal_id, totals });
     const rest: SumPart[] = [
       ...wrongness(record.verdict),
       ...(isUnauthorized ? (['unauthorized'] as const) : []),
@@ -405,6 +415,15 @@ export class ActivityCollector {
         for (const { sums } of totals) sums.leftOut += 1;
       }
     }
+  }
+
+  /** The first report of an execution by its principal counts. */
+  #takeLateReport({ principal_id: principal, prev_event_id: of }: JsonObject): void {
+    const id = isDigest(of) ? of.b64 : '';
+    const lost = this.#lost.get(id);
+    if (lost === undefined || lost.principal !== principal) return;
+    this.#lost.delete(id);
+    for (const each of lost.totals) each.reportedLate += 1;
   }
 
   /** What counts as used and is not stated: what an execution keeps silent about, and the first try of what was taken over. */

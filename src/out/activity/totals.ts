@@ -11,6 +11,8 @@ export class Totals {
   readonly grants = { allowed: 0, denied: 0 };
   readonly actions = { allowed: 0, denied: 0 };
   readonly executions = { success: 0, failure: 0, unknown: 0, unauthorized: 0, blocked: 0, released: 0 };
+  /** Executions whose outcome was unknown, and that were reported later. */
+  reportedLate = 0;
   readonly adjustments = { credits: 0, debits: 0, refused: 0 };
   readonly approvals = { approved: 0, rejected: 0, used: 0 };
   readonly revocations = { revoked: 0, suspended: 0, resumed: 0, refused: 0 };
@@ -30,7 +32,10 @@ export class Totals {
       uncounted,
       grants: { ...grants },
       actions: { ...actions },
-      executions: { ...executions },
+      executions: {
+        ...executions,
+        ...(this.reportedLate === 0 ? {} : { reported_late: this.reportedLate }),
+      },
       adjustments: { ...adjustments },
       approvals: { ...approvals },
       revocations: { ...revocations },

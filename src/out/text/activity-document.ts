@@ -211,10 +211,11 @@ function describeRuns({ selection, totals, principals, principals_total: total }
   const named = principals.slice(0, MAX_NAMED);
   const more = total > named.length ? ` and ${grouped(total - named.length)} more` : '';
   if (ran === 0) return [`${when === '' ? 'In these records ' : when}nothing was run.`];
-  const { success, failure, unknown } = totals.executions;
+  const { success, failure, unknown, reported_late: late = 0 } = totals.executions;
+  const later = late === 0 ? '' : `, ${grouped(late)} of them reported later`;
   const outcomes = [
     ...listIf(failure > 0, `${grouped(failure)} failed`),
-    ...listIf(unknown > 0, `${grouped(unknown)} with an unknown outcome`),
+    ...listIf(unknown > 0, `${grouped(unknown)} with an unknown outcome${later}`),
   ];
   const how = success === ran ? '' : ` (${outcomes.join(', ')})`;
   return [

@@ -17,7 +17,7 @@ export const LATE_REPORT_REASON = 'LATE_REPORT';
 
 /** Remembers a call whose end is unknown. One whose execution has a code was reported. A slice is settled by its own ledger. */
 export function noteLost(
-  { links }: VerifyState,
+  state: VerifyState,
   id: string,
   action: Action,
   { startedAt }: OpenStart,
@@ -26,7 +26,8 @@ export function noteLost(
   if (action.toolName === SLICE_TOOL || line.event().error_code !== undefined) return;
   const { principalId, toolName, params, intent, reservation } = action;
   const used = new Map(line.outline().used.map(({ unit, amount }) => [unit, amount]));
-  links.lost.set(id, {
+  state.unreported += 1;
+  state.links.lost.set(id, {
     ...{ principalId, toolName, params, intent, startedAt, reservation, used },
     settlement: line.eventId,
     reported: undefined,
@@ -35,12 +36,14 @@ export function noteLost(
 }
 
 /** Remembers the first report of a call, by its own principal. */
-export function noteLateReport({ links }: VerifyState, event: EventEnvelope, findings: LineFindings): void {
+export function noteLateReport(state: VerifyState, event: EventEnvelope, findings: LineFindings): void {
+  const { links } = state;
   const named = event['auth_event_id'];
   if (findings.invalid || !isSha256Digest(named)) return;
   const call = links.lost.get(named.b64);
   if (call === undefined || call.reported !== undefined) return;
   if (event.principal_id !== call.principalId || event.prev_event_id?.b64 !== call.settlement) return;
+  state.unreported -= 1;
   links.lost.set(named.b64, { ...call, reported: digestReport(event) });
 }
 

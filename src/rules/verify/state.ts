@@ -95,6 +95,8 @@ export interface VerifyState {
   bindingRequired: boolean;
   /** Allowed grants, allowed actions without a grant, and credits, recorded when no key with the role `authority` was known. */
   selfIssuable: number;
+  /** Of `links.lost`, those without a late report. No rule reads it. */
+  unreported: number;
   /** The latest `occurred_at` of genesis and of dating checkpoints (SPEC §7): the clock by which keys are judged. */
   clock: string | undefined;
   readonly chain: ChainState;
@@ -183,6 +185,7 @@ export function startVerification(
     ledgerId: undefined,
     bindingRequired: false,
     selfIssuable: 0,
+    unreported: 0,
     importedSystems: new Set(),
     slicesSpent: 0,
     slicesEnded: 0,
