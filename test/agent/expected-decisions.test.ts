@@ -105,6 +105,7 @@ it('a malformed request is refused alike, whether an answer to its like is known
     { resources: [{ kind: 'path' } as never] },
     { contextDigest: { alg: 'sha-256', b64: 'short' } as never },
     { grantId: 'nothing' },
+    { grantId: '' },
   ].map((each) => each as Partial<LiveRequest>);
   const refusals = async (): Promise<unknown[]> => {
     const found = [];

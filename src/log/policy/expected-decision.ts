@@ -27,9 +27,11 @@ const MAX_REMEMBERED = 1_000;
 
 /** Undefined where nothing is expected: at first, and after a denial. */
 export function expectDecision(ledger: Ledger, request: AuthorizationRequest): ExpectedDecision | undefined {
-  const { advice, approvalIds, userIntentDigest, meters = [] } = request;
+  const { advice, approvalIds, grantId, userIntentDigest, meters = [] } = request;
   const last = remembered.get(ledger)?.get(nameOf(request));
   if (last === undefined || approvalIds !== undefined || advice?.denial !== undefined) return undefined;
+  // The entry has to show whatever of the request is malformed.
+  if (grantId !== undefined && grantId !== last.grantId) return undefined;
   const decision: AuthorizationDecision = {
     ...last,
     decisionCode: advice?.code ?? 'ALLOW',
