@@ -4,6 +4,7 @@
  */
 
 import type { Digest } from '../../base/value/digest.js';
+import type { MeterVector } from '../../base/value/meter.js';
 import type { Entry, Ledger } from '../writer/ledger.js';
 import {
   type AuthorizationDecision,
@@ -70,13 +71,18 @@ export function isAsExpected(decided: AuthorizationDecision, { decision }: Expec
     decided.grantId === decision.grantId &&
     decided.approvalIds === undefined &&
     isSameDigest(decided.userIntentDigest, decision.userIntentDigest) &&
-    decided.reservation === decision.reservation &&
+    isSameReservation(decided.reservation, decision.reservation) &&
     decided.checks.length === decision.checks.length &&
     decided.checks.every(({ check, result, code }, index) => {
       const other = decision.checks[index];
       return check === other?.check && result === other.result && code === other.code;
     })
   );
+}
+
+/** Both are the request's own, or empty. */
+function isSameReservation(one: MeterVector, other: MeterVector): boolean {
+  return one === other || (one.length === 0 && other.length === 0);
 }
 
 function isSameDigest(one: Digest | undefined, other: Digest | undefined): boolean {
