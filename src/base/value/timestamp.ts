@@ -105,7 +105,7 @@ export function formatInstant(instant: bigint): string {
 let lastSecond = NaN;
 let lastWhole = '';
 
-/** Most instants are of the second before. */
+/** Most instants are in the same second as the one before. */
 function formatSecond(second: number): string {
   if (second !== lastSecond) {
     // Within these years Date writes exactly `YYYY-MM-DDThh:mm:ss.sssZ`.
