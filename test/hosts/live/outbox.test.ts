@@ -102,6 +102,21 @@ describe('an outbox', () => {
     });
   });
 
+  it('flushed while an entry is being sent, tries again what is not taken then', async () => {
+    let answer = (_: Delivery): void => undefined;
+    let asked = (): void => undefined;
+    const isAsked = new Promise<void>((resolve) => (asked = resolve));
+    const to = peer(() => new Promise<Delivery>((resolve) => ((answer = resolve), asked())));
+    const outbox = await open(temporaryFolder(), to);
+    await outbox.put('x', { n: 0 });
+    await isAsked;
+    const flushed = outbox.flush();
+    to.answer = () => 'taken';
+    answer('later');
+    expect(await flushed).toBe(0);
+    expect(to.sent).toEqual([0, 0]);
+  });
+
   it('gives up an entry that is torn or no entry, and sends the rest', async () => {
     const path = temporaryFolder();
     const outbox = await Outbox.open(

@@ -97,13 +97,14 @@ export class Outbox {
     this.#wake();
   }
 
-  /** Sends what it can now. @returns how many entries are left. @throws NorthrootError as files give it */
+  /** Tries each entry now, until one is not taken. @returns how many are left. @throws NorthrootError as files give it */
   async flush(): Promise<number> {
-    this.#isWanted = true;
-    while (this.#isWanted || this.#sending !== undefined) {
+    // What is being sent may already have met an answer that has changed since.
+    await this.#sending;
+    do {
       if (this.#sending === undefined) this.#start();
       await this.#sending;
-    }
+    } while (this.#isWanted || this.#sending !== undefined);
     return (await this.#folder.list()).length;
   }
 
