@@ -69,12 +69,8 @@ export function renderManPage(program: Command): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** An option of as many commands with one text is described once, for all of them. */
-const COMMON = 5;
-
 /**
- * An index in Markdown: each command with its purpose. Its options are in the help and the manual page; only those that many
- * commands take are described here.
+ * An index in Markdown: each command with its purpose. Its options are in the help and the manual page.
  *
  * @param program - The program, with all its commands.
  * @returns The document, with a line feed at its end.
@@ -85,10 +81,6 @@ export function renderCommandReference(program: Command): string {
   const groupOf = (command: Command): string =>
     (command.parent === program ? command : command.parent)?.helpGroup() ?? '';
   const groups = new Set(leaves.map(({ command }) => groupOf(command)));
-  const counts = new Map<string, number>();
-  const keyOf = (option: Option): string => `\`${option.flags}\`: ${markdownText(optionText(option))}`;
-  for (const option of leaves.flatMap(({ command }) => command.options))
-    counts.set(keyOf(option), (counts.get(keyOf(option)) ?? 0) + 1);
   const line = (command: Command): string => {
     const usage = help
       .commandUsage(command)
@@ -108,13 +100,6 @@ export function renderCommandReference(program: Command): string {
       '',
       ...leaves.filter(({ command }) => groupOf(command) === heading).map(({ command }) => line(command)),
     ]),
-    '',
-    '## Common options',
-    '',
-    ...[...counts]
-      .filter(([, count]) => count >= COMMON)
-      .map(([text]) => `- ${text}`)
-      .sort(),
     '',
     '## Environment and files',
     '',
