@@ -510,8 +510,8 @@ function grammar(name) {
 
 /** The codes of findings, each with what it means. */
 function codes() {
-  const rows = [...read('codes.md').matchAll(/^## (\w+)\n\n(.+?) \((.+?)\)\. (.+)$/gm)].map(
-    ([, name, title, weight, meaning]) => `| \`${name}\` | ${weight.split(';')[0]} | ${title}. ${meaning} |`,
+  const rows = [...read('codes.md').matchAll(/^- `(\w+)` \((.+?); .+?\): (.+)$/gm)].map(
+    ([, name, weight, title]) => `| \`${name}\` | ${weight} | ${title} |`,
   );
   const [, , paragraph = ''] = read('codes.md').split('\n');
   const [, opening = ''] = /^(.+?) An `invalid`/.exec(paragraph) ?? [];

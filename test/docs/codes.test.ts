@@ -14,7 +14,6 @@ interface Page {
   readonly class: string;
   readonly severity: string;
   readonly section: string;
-  readonly meaning: string;
 }
 
 const pages = Object.entries(CODE_PAGES as Readonly<Record<string, Page>>) as [FindingCode, Page][];
@@ -43,17 +42,15 @@ function weight({ class: findingClass, severity }: Page): string {
 }
 
 function render(): string {
-  const sections = pages.map(
-    ([code, page]) => `## ${code}
-
-${page.title[0]?.toUpperCase()}${page.title.slice(1)} (${weight(page)}; ${link(page.section)}). ${page.meaning}
-`,
+  const items = pages.map(
+    ([code, page]) => `- \`${code}\` (${weight(page)}; ${link(page.section)}): ${page.title}`,
   );
   return `# Codes
 
-The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. In brackets are weight and sections. Generated from \`src/format/finding/catalog.ts\`, which also has usual causes and remedies: \`northroot explain CODE\` prints them.
+The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. In brackets are weight and sections. Generated from \`src/format/finding/catalog.ts\`, which also has meanings, usual causes and remedies: \`northroot explain CODE\` prints them.
 
-${sections.join('\n')}`;
+${items.join('\n')}
+`;
 }
 
 it('docs/spec/codes.md matches the catalogue', async () => {

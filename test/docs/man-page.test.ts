@@ -31,15 +31,7 @@ it('docs/reference/commands.md is what the commands say', async () => {
   const { code: reference } = await format('commands.md', renderCommandReference(program));
   if (process.env['UPDATE'] === '1') writeFileSync(path, reference);
   expect(readFileSync(path, 'utf8')).toBe(reference);
-  for (const { words, command } of leavesOf(program)) {
-    const [line = ''] = new RegExp(`^- \`${words}[ \`].*$`, 'm').exec(reference) ?? [];
-    for (const { flags, long } of command.options)
-      expect([
-        words,
-        flags,
-        line.includes(`\`${long}\``) || reference.includes(`\n- \`${flags}\`: `),
-      ]).toEqual([words, flags, true]);
-  }
+  for (const { words } of leavesOf(program)) expect(reference).toMatch(new RegExp(`^- \`${words}[ \`]`, 'm'));
 });
 
 it('has every command and option', () => {

@@ -69,12 +69,8 @@ export function renderManPage(program: Command): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** An option of as many commands with one text is described once, for all of them. */
-const COMMON = 5;
-
 /**
- * An index in Markdown: each command with its purpose and the names of its options. What an option means, the help and the
- * manual page say; only those that many commands take are described here.
+ * An index in Markdown: each command with its purpose. Its options are in the help and the manual page.
  *
  * @param program - The program, with all its commands.
  * @returns The document, with a line feed at its end.
@@ -85,26 +81,19 @@ export function renderCommandReference(program: Command): string {
   const groupOf = (command: Command): string =>
     (command.parent === program ? command : command.parent)?.helpGroup() ?? '';
   const groups = new Set(leaves.map(({ command }) => groupOf(command)));
-  const counts = new Map<string, number>();
-  const keyOf = (option: Option): string => `\`${option.flags}\`: ${markdownText(optionText(option))}`;
-  for (const option of leaves.flatMap(({ command }) => command.options))
-    counts.set(keyOf(option), (counts.get(keyOf(option)) ?? 0) + 1);
-  const isCommon = (option: Option): boolean => (counts.get(keyOf(option)) ?? 0) >= COMMON;
   const line = (command: Command): string => {
     const usage = help
       .commandUsage(command)
       .replace(/^northroot /, '')
       .replace(' [options]', '');
-    const own = command.options.filter((option) => !isCommon(option));
-    const names = own.map(({ long, flags }) => `\`${long ?? flags}\``);
-    return `- \`${usage}\`: ${markdownText(command.summary() || command.description())}${names.length === 0 ? '' : `. ${names.join(' ')}`}`;
+    return `- \`${usage}\`: ${markdownText(command.summary() || command.description())}`;
   };
   return [
     '# Commands',
     '',
     '<!-- Made from the commands: UPDATE=1 npx vitest run test/docs/man-page.test.ts -->',
     '',
-    'Each command with its own options. `northroot COMMAND --help` and `man northroot` say what each option means, and which of the [common ones](#common-options) a command takes, with examples.',
+    '`northroot COMMAND --help` and `man northroot` have the options of each, with examples. The README has the [exit statuses](../../README.md#what-is-checked-and-what-is-not).',
     ...[...groups].flatMap((heading) => [
       '',
       `## ${heading.replace(/:$/, '')}`,
@@ -112,16 +101,9 @@ export function renderCommandReference(program: Command): string {
       ...leaves.filter(({ command }) => groupOf(command) === heading).map(({ command }) => line(command)),
     ]),
     '',
-    '## Common options',
+    '## Environment and files',
     '',
-    ...[...counts]
-      .filter(([, count]) => count >= COMMON)
-      .map(([text]) => `- ${text}`)
-      .sort(),
-    '',
-    '## Exit status, environment, files',
-    '',
-    ...[...EXIT_STATUSES, ...ENVIRONMENT, ...FILES].map(([name, text]) => `- \`${name}\`: ${text}`),
+    ...[...ENVIRONMENT, ...FILES].map(([name, text]) => `- \`${name}\`: ${text}`),
     '',
   ].join('\n');
 }

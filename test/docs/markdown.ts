@@ -14,7 +14,9 @@ export function readText(path: string): string {
 export const documents: readonly string[] = [
   ...readdirSync(root),
   ...['bench/README.md', 'test/security-case.md'],
-  ...(readdirSync(join(root, 'docs'), { recursive: true }) as string[]).map((name) => `docs/${name}`),
+  ...['docs', 'src'].flatMap((folder) =>
+    (readdirSync(join(root, folder), { recursive: true }) as string[]).map((name) => `${folder}/${name}`),
+  ),
 ].filter((path) => path.endsWith('.md'));
 
 /** The contents of the blocks that begin with "```text NAME", without their last newline. */

@@ -1,4 +1,4 @@
-/** Each promise of SECURITY.md is in test/security-case.md, with what keeps it and what shows it; and all that is named there is there. */
+/** Each promise of SECURITY.md and docs/reference/limits.md is in test/security-case.md, with what keeps it and what shows it; and all that is named there is there. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,11 +6,14 @@ import { describe, expect, it } from 'vitest';
 import { INVARIANTS } from '../invariants.js';
 import { headings, readText, root, sectionOf, tablesOf } from './markdown.js';
 
-const security = readText('SECURITY.md');
+const security = `${readText('SECURITY.md')}\n${readText('docs/reference/limits.md')}`;
 const securityCase = readText('test/security-case.md');
 
 /** Sections that say what is not promised, or promise nothing. */
-const LIMITS = ['Security', 'What `ok` does not prove', 'Hooks of coding agents', 'Approvals', 'Reporting'];
+const LIMITS = [
+  ...['Security', 'What `ok` does not prove', 'Reporting'],
+  ...['Limits', 'Hooks of coding agents', 'Approvals'],
+];
 const promising = headings(security).filter((heading) => !LIMITS.includes(heading));
 
 /** What a section promises: the first words of its items, or else the whole of it. */
@@ -53,7 +56,7 @@ function wordsIn(cell: string): string[] {
 }
 
 describe('each promise', () => {
-  it('has its line, in the order of SECURITY.md, and nothing else has one', () => {
+  it('has its line, in their order, and nothing else has one', () => {
     expect(rows.map(([promise]) => promise)).toEqual(promising.flatMap(promisesOf));
   });
 

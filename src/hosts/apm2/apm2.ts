@@ -1,6 +1,6 @@
 /**
  * apm2 and the agents behind its adapters: kernel events, ledger rows, receipts, indexes, profiles and captured logs of ToolIntent lines.
- * docs/hosts/apm2.md says what becomes of each field.
+ * README.md says what becomes of each field.
  */
 
 import type { Host, HostFile, HostOptions, HostReading } from '../shared/host.js';

@@ -1,4 +1,4 @@
-/** Entries as claims: decisions, executions, and evidence of the rest. docs/hosts/apm2.md has the table. */
+/** Entries as claims: decisions, executions, and evidence of the rest. README.md has the table. */
 
 import { finding } from './rules.js';
 import { encodeBase64url, encodeHex, tryDecodeHex } from '../../base/bytes/encoding.js';

@@ -1,5 +1,5 @@
 /**
- * CGF HostAdapter: event logs of its four vocabularies, recorded requests, files of outcomes and replay packs. docs/hosts/cgf.md says what
+ * CGF HostAdapter: event logs of its four vocabularies, recorded requests, files of outcomes and replay packs. README.md says what
  * becomes of each field.
  */
 

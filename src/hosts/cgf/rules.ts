@@ -1,4 +1,4 @@
-/** The rules of CGF, by the ids in docs/hosts/cgf.md. */
+/** The rules of CGF, by their ids. README.md says what the reference code may do besides. */
 
 import { findingsOf, rulesOf } from '../shared/findings.js';
 

@@ -1,6 +1,6 @@
 /**
  * Clasper: its adapter API as recordings, its signed envelopes, its evidence bundles. Written from clasper-core at a77f132 (the whole
- * contract v2.1/v2.2) and at 1.0.0 (without signatures, tokens and chain). What goes where is in docs/hosts/clasper.md.
+ * contract v2.1/v2.2) and at 1.0.0 (without signatures, tokens and chain). What goes where is in README.md.
  */
 
 import { CLASPER_RULES, finding } from './rules.js';

@@ -1,4 +1,4 @@
-/** The rules of Clasper's adapter contract that its files can decide. Open points are in docs/hosts/clasper.md. */
+/** The rules of Clasper's adapter contract that its files can decide. Open points are in README.md. */
 
 import { findingsOf, rulesOf } from '../shared/findings.js';
 

@@ -1,4 +1,4 @@
-/** Claude Code: logs of its hooks, and its transcripts. docs/hosts/claude-code.md says what becomes of each field. */
+/** Claude Code: logs of its hooks, and its transcripts. README.md says what becomes of each field. */
 
 import type { Host, HostFile, HostOptions, HostReading, SourceItem } from '../shared/host.js';
 import { checkReadOptions, hasOwnLine, ReadingBuilder } from '../shared/reading.js';

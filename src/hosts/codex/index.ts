@@ -1,4 +1,4 @@
-/** Codex CLI: rollouts of its sessions, and logs of its hooks. docs/hosts/codex.md says what becomes of each field. */
+/** Codex CLI: rollouts of its sessions, and logs of its hooks. README.md says what becomes of each field. */
 
 import { Calls } from '../claude-code/calls.js';
 import { inFileOrder, inTimeOrder } from '../shared/order.js';

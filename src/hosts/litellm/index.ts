@@ -1,4 +1,4 @@
-/** LiteLLM: spend logs of its proxy, and its standard logging payloads. docs/hosts/litellm.md says what becomes of each field. */
+/** LiteLLM: spend logs of its proxy, and its standard logging payloads. README.md says what becomes of each field. */
 
 import type { FindingDetails } from '../shared/findings.js';
 import { type Code, finding, LITELLM_RULES } from './rules.js';

@@ -69,7 +69,7 @@ interface CallResult {
   readonly durationMs: string | undefined;
 }
 
-/** What a lesser source says came of a call. Which source says what is in docs/hosts/openclaw.md. */
+/** What a lesser source says came of a call. Which source says what is in README.md. */
 export interface CallReport {
   readonly source: 'agent_event' | 'transcript';
   readonly scope: string;

@@ -1,6 +1,6 @@
 /**
  * OpenClaw: recordings of plugin hooks and agent events, transcripts of sessions, what `openclaw agent --json` and `openclaw audit --json`
- * print, decision receipts. docs/hosts/openclaw.md says what becomes of each field.
+ * print, decision receipts. README.md says what becomes of each field.
  */
 
 import { addTo, jcsDigest, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';

@@ -1,5 +1,5 @@
 /**
- * Files of the canonical pipeline: lines that are events, and lines that are traces of stages, in the form that docs/hosts/openclaw.md
+ * Files of the canonical pipeline: lines that are events, and lines that are traces of stages, in the form that README.md
  * defines. What the handlers gave is merged again, and checked against what the trace says came of the stage.
  */
 

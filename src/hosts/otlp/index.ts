@@ -1,4 +1,4 @@
-/** OTLP JSON: spans with the GenAI attributes of OpenTelemetry. docs/hosts/otlp.md says what becomes of each. */
+/** OTLP JSON: spans with the GenAI attributes of OpenTelemetry. README.md says what becomes of each. */
 
 import type { FindingDetails } from '../shared/findings.js';
 import { type Code, finding, OTLP_RULES } from './rules.js';

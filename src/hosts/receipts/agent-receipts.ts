@@ -1,6 +1,6 @@
 /**
  * Agent Receipts, protocol versions 0.1.0 to 0.6.0: signed records of actions in the form of W3C credentials, in hash chains whose key may
- * be rotated. docs/hosts/agent-receipts.md says what becomes of each.
+ * be rotated. README.md says what becomes of each.
  */
 
 import { encodeHex, tryDecodeBase64url } from '../../base/bytes/encoding.js';

@@ -29,7 +29,7 @@ export interface HostPlace {
 
 /** A rule that a host's own documents state, or that follows from them. */
 export interface HostRule {
-  /** `CGF-2`, as docs/hosts/ lists them. */
+  /** `CGF-2`. */
   readonly id: string;
   /** What must hold, as one sentence. */
   readonly statement: string;

@@ -1,4 +1,4 @@
-/** The recorded requests, asked of the live face: what it answers otherwise is the table of docs/hosts/clasper.md. */
+/** The recorded requests, asked of the live face: what it answers otherwise is the table of src/hosts/clasper/README.md. */
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -101,7 +101,7 @@ async function differences(
 
 /** The rows of the table: numbers, what was recorded, what is answered. */
 function documented(): string[] {
-  const page = readFileSync(new URL('../../../docs/hosts/clasper.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../src/hosts/clasper/README.md', import.meta.url), 'utf8');
   const rows = page.matchAll(/^\| ([\d, ]+?) +\| `(\d[^`]*)` +\| `(\d[^`]*)` +\|/gm);
   return [...rows]
     .flatMap(([, numbers = '', before = '', after = '']) =>

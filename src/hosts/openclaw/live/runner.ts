@@ -49,7 +49,7 @@ export interface ContributionName {
   readonly contributionId: string;
 }
 
-/** A trace of a stage, as docs/hosts/openclaw.md defines it. */
+/** A trace of a stage, as ../README.md defines it. */
 export type StageTrace = Readonly<JsonObject>;
 
 /** What did not go as it should, and stopped nothing that goes on. */

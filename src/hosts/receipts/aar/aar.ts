@@ -1,6 +1,6 @@
 /**
  * Agent Action Receipts (AAR) 1.0: one signed JSON object an action, each on its own; and the correction records that amend them.
- * docs/hosts/aar.md says what becomes of each.
+ * ../README.md says what becomes of each.
  */
 
 import type { SourceValue } from '../../../base/json/source-json.js';

@@ -1,4 +1,4 @@
-/** Acta: signed receipts of decisions, as protect-mcp and others write them. docs/hosts/acta.md says what becomes of each member. */
+/** Acta: signed receipts of decisions, as protect-mcp and others write them. ../README.md says what becomes of each member. */
 
 import { SourceObject, type SourceValue } from '../../../base/json/source-json.js';
 import type { JsonObject } from '../../../base/json/value.js';

@@ -1,4 +1,4 @@
-/** Cycles: signed evidence of decisions on budgets, reservations and what became of them. docs/hosts/cycles.md says what becomes of each member. */
+/** Cycles: signed evidence of decisions on budgets, reservations and what became of them. ../README.md says what becomes of each member. */
 
 import type { SourceObject, SourceValue } from '../../../base/json/source-json.js';
 import { tryDecodeHex } from '../../../base/bytes/encoding.js';

@@ -1,4 +1,4 @@
-/** EP receipts of the EMILIA protocol. docs/hosts/ep-receipt.md says what becomes of each member. */
+/** EP receipts of the EMILIA protocol. ../README.md says what becomes of each member. */
 
 import { encodeHex } from '../../../base/bytes/encoding.js';
 import { sha256 } from '../../../base/bytes/sha256.js';
