@@ -56,8 +56,9 @@ export class FastAmounts {
   #changeCount = 0;
   /** Undefined where the fast step may not fold findings. */
   readonly #folding: Pick<VerifyState, 'foldRoots'> | undefined;
-  /** What the findings of the current event fold under. */
+  /** What the findings of the current event fold under, and the places of their amounts. */
   readonly #folded: string[] = [];
+  readonly #foldedAt: number[] = [];
   #foldedCount = 0;
   /** The bounds of what is under no grant: none. */
   readonly unbounded = new BoundsView(undefined, this.#accounts);
@@ -150,6 +151,13 @@ export class FastAmounts {
     return true;
   }
 
+  /** The units of the event that no grant caps, and the places of their amounts. */
+  get uncapped(): readonly { readonly unit: string; readonly place: number }[] {
+    return this.#foldedAt
+      .slice(0, this.#foldedCount)
+      .map((place) => ({ unit: (this.#amounts[place] as Amount).unit, place }));
+  }
+
   /** The amounts as the rules take them. */
   list(): { readonly unit: string; readonly amount: Rational }[] {
     return this.#amounts
@@ -195,7 +203,7 @@ export class FastAmounts {
       if (amount.value === 0) continue;
       const bounds = view.unit(amount.unit);
       if (bounds === undefined || !isCapped(amount, bounds)) return false;
-      if (bounds.uncapped !== undefined && !this.#fold(bounds.uncapped)) return false;
+      if (bounds.uncapped !== undefined && !this.#fold(bounds.uncapped, i)) return false;
       for (const account of bounds.accounts) if (!this.#reserveIn(account, amount)) return false;
     }
     return true;
@@ -229,7 +237,7 @@ export class FastAmounts {
       if (isReserved && !isAtMost(amount, all.amount(action, place), all.scale(action, place))) return false;
       const { uncapped } = bounds;
       const isFound = uncapped !== undefined && !isReserved && amount.value !== 0;
-      if (isFound && !this.#fold(uncapped)) return false;
+      if (isFound && !this.#fold(uncapped, i)) return false;
       const [back, backScale] = isReserved ? [all.amount(action, place), all.scale(action, place)] : [0, 0];
       const estimated =
         (flags & row.HAS_UNIT_BASES) === 0 ? row.IS_ESTIMATED : 1 << (row.FIRST_ESTIMATED + i);
@@ -244,9 +252,10 @@ export class FastAmounts {
   }
 
   /** Whether the finding of a unit without a cap only adds to an earlier one. */
-  #fold(cause: string): boolean {
+  #fold(cause: string, place: number): boolean {
     if (this.#folding?.foldRoots.get(cause) === undefined) return false;
-    this.#folded[this.#foldedCount++] = cause;
+    this.#folded[this.#foldedCount] = cause;
+    this.#foldedAt[this.#foldedCount++] = place;
     return true;
   }
 

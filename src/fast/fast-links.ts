@@ -6,9 +6,10 @@
 import { decodeLatin1, encodeUtf8 } from '../base/bytes/text.js';
 import { toDigestText } from '../base/value/digest.js';
 import type { MeterVector } from '../base/value/meter.js';
+import type { RuleFinding } from '../format/finding/rule-finding.js';
 import type { Grant } from '../rules/bounds/grant.js';
 import { judgeWindows } from '../rules/bounds/judge.js';
-import type { Judgement } from '../rules/bounds/judgement.js';
+import { type Judgement, uncapped } from '../rules/bounds/judgement.js';
 import type { OpenStart } from '../rules/bounds/started.js';
 import { SLICE_TOOL } from '../rules/bounds/tool-set.js';
 import { type ActionRow, type ActionRows, MAX_ROW_UNITS } from '../rules/verify/action-rows.js';
@@ -104,6 +105,15 @@ export class FastLinks {
     if (this.#view !== undefined) return this.#view.grant;
     const index = this.#opened === -1 ? -1 : this.#draft.grant;
     return index === -1 ? undefined : this.#state.links.grants.at(index);
+  }
+
+  /** What was found of the last record: units that no grant of it caps. */
+  get uncapped(): readonly RuleFinding[] {
+    const { grant } = this;
+    const list = this.#opened === -1 ? '/meter_used' : '/authorization/action/meter_reservation';
+    return this.#amounts.uncapped.map(({ unit, place }) =>
+      uncapped(unit, `${list}/${place}/amount`, grant as Grant),
+    );
   }
 
   beginBlock(rows: Int32Array): void {
@@ -307,7 +317,7 @@ export class FastLinks {
     if (!this.#hasSoundTimes(action, view, bytes, rows, base)) return false;
     // The row says nothing of the bases of more.
     const hasBases = (flags & row.HAS_UNIT_BASES) !== 0;
-    if (hasBases && rows[base + row.METER_COUNT]! > row.ROW_AMOUNTS) return false;
+    if (hasBases && rows[base + row.METER_COUNT]! > row.FLAGGED_AMOUNTS) return false;
     if (!this.#amounts.read(bytes, rows, base) || !this.#amounts.usesWithin(view.limitsOf(tool)))
       return false;
     if (!this.#amounts.use(action, view, flags)) return false;

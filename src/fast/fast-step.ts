@@ -11,7 +11,8 @@ import type { Grant } from '../rules/bounds/grant.js';
 import { ActionTable } from '../rules/verify/action-table.js';
 import { TIME_CAUSE } from '../rules/verify/authorizations.js';
 import { EventIndex } from '../rules/verify/event-index.js';
-import { foldCause, foldOne } from '../rules/verify/line-findings.js';
+import { describeCounted, foldCause, foldOne } from '../rules/verify/line-findings.js';
+import type { Judged } from '../rules/verify/line-result.js';
 import { LATE_REPORT_TYPE } from '../rules/verify/late-reports.js';
 import { START_TYPE } from '../rules/verify/starts.js';
 import type { VerifyState } from '../rules/verify/state.js';
@@ -40,13 +41,19 @@ export class FastStep {
   #facts: BlockFacts | undefined;
   #verdict: 'ok' | 'denied' = 'ok';
 
-  private constructor(state: VerifyState, events: EventIndex, actions: ActionTable, canFold: boolean) {
+  private constructor(
+    state: VerifyState,
+    events: EventIndex,
+    actions: ActionTable,
+    isTold: boolean,
+    canFold: boolean,
+  ) {
     this.#state = state;
     this.#canFold = canFold;
     this.#events = events;
     this.#chain = new FastChain(state);
     this.#signers = new FastSigners(state, this.#texts);
-    this.#links = new FastLinks(state, events, actions, this.#texts, canFold);
+    this.#links = new FastLinks(state, events, actions, this.#texts, isTold || canFold);
   }
 
   /**
@@ -62,7 +69,7 @@ export class FastStep {
     const { events, links, observer } = state;
     if (!(events instanceof EventIndex && links.actions instanceof ActionTable)) return undefined;
     if (observer !== undefined && !isTold) return undefined;
-    return new FastStep(state, events, links.actions, canFold);
+    return new FastStep(state, events, links.actions, isTold, canFold);
   }
 
   /** The verdict of the last record that was applied. */
@@ -126,17 +133,20 @@ export class FastStep {
   /**
    * Applies a record and notifies the state's observer.
    *
-   * @returns Its verdict; undefined where {@link FastStep.tryApply} declines.
+   * @returns Undefined where {@link FastStep.tryApply} declines.
    */
-  tryApplyObserved(fast: FastLine, line: RawLine, examined: WellFormedLine): 'ok' | 'denied' | undefined {
+  tryApplyObserved(fast: FastLine, line: RawLine, examined: WellFormedLine): Judged | undefined {
     const { observer } = this.#state;
     observer?.beforeLine(examined);
     if (!this.tryApply(fast)) return undefined;
+    const verdict = this.#verdict;
+    const { file } = fast.segment;
+    const counted = describeCounted(this.#state, { line, file, examined }, this.grant, this.#links.uncapped);
     if (observer !== undefined) {
       this.flush();
-      observer.afterFastLine(line, fast.segment, examined, this.#verdict);
+      observer.afterFastLine(line, fast.segment, examined, { verdict, ...counted });
     }
-    return this.#verdict;
+    return { verdict, findings: counted.own };
   }
 
   /** Writes all counts to the state. MUST be called before the state is read elsewhere, and before the bytes of the block change. */

@@ -103,7 +103,7 @@ test('guarded calls: authorizations with an expiry and a request key, starts, ex
 });
 
 test('counts of each unit whether it is estimated, by its own basis or that of all', async () => {
-  const units = ['calls', 'eur', 'tokens.in', 'tokens.out', 'usd'];
+  const units = ['calls', 'eur', ...Array.from('abcdefgh', (letter) => `tokens.${letter}`), 'usd', 'x', 'y'];
   const under = grant({ meter_caps: meters(Object.fromEntries(units.map((unit) => [unit, 1_000]))) });
   const usedOf = (count: number): unknown =>
     meters(Object.fromEntries(units.slice(0, count).map((unit, index) => [unit, index + 1])));
@@ -118,19 +118,20 @@ test('counts of each unit whether it is estimated, by its own basis or that of a
   add(1, undefined);
   for (const whole of [undefined, 'estimated', 'billed']) {
     add(4, undefined, whole);
-    add(4, { 'tokens.out': 'estimated' }, whole);
+    add(4, { 'tokens.b': 'estimated' }, whole);
     add(4, { calls: 'billed', eur: 'estimated' }, whole);
     add(2, { eur: 'measured' }, whole);
-    // Of more amounts than a row has, only the rules know the bases.
-    add(5, { usd: 'estimated' }, whole);
-    add(5, { calls: 'reported' }, whole);
+    add(12, { calls: 'reported', eur: 'estimated', x: 'estimated' }, whole);
+    // Of more, only the rules know the bases.
+    add(13, { eur: 'estimated', x: 'billed', y: 'estimated' }, whole);
+    add(13, { calls: 'reported' }, whole);
   }
   const bytes = unsigned(under, ...made);
   const take = vi.spyOn(FastStep.prototype, 'tryApply');
   const expected = await stateOf(bytes, false);
   expect(await stateOf(bytes, true)).toEqual(expected);
   const taken = take.mock.results.slice(1 - made.length).map(({ value }) => value as unknown);
-  expect(taken).toEqual(made.slice(1).map((_, index) => index % 6 < 4));
+  expect(taken).toEqual(made.slice(1).map((_, index) => index % 7 < 5));
 });
 
 test('units without a cap: what only adds to an earlier finding is counted at once', async () => {

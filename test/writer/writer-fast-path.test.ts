@@ -10,6 +10,9 @@ import type { Signer } from '../../src/format/signature/signer.js';
 import { saveVerification } from '../../src/log/cache/saved-state.js';
 import { FastStep } from '../../src/fast/fast-step.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
+import { meters } from '../../src/base/value/meter.js';
+import { authorization, execution, grant, unsigned } from '../docs/grant-kit.js';
+import { DIGEST } from '../docs/ledger-kit.js';
 import { makeRandom } from '../ledger/scan-kit.js';
 import { times } from '../slow.js';
 import { ledgerNearBounds } from '../verify/near-bounds.js';
@@ -88,4 +91,38 @@ test('in ledgers that come near what their grants allow', { timeout: 1_800_000 }
   }
   expect(taken / all).toBeGreaterThan(0.2);
   expect(taken / all).toBeLessThan(0.95);
+});
+
+test('tells each record of a unit without a cap, as `verifyLine` does', async () => {
+  const under = grant({ meter_caps: meters({ usd: 1_000 }) });
+  const amounts = meters({ 'tokens.in': 3, 'tokens.out': 2, usd: 1 });
+  const at = (n: number): object => ({ occurred_at: `2026-02-01T00:00:${10 + n}Z` });
+  const call = { tool_name: 'fs.read', tool_params_digest: DIGEST, meter_reservation: amounts };
+  const acts = { kind: 'action', grant_event_id: under.event_id, action: call };
+  const actions = [0, 1, 2].map((n) => authorization(acts, at(n)));
+  const executions = actions.map((of, n) => execution(of, 0, { meter_used: amounts, ...at(10 + n) }));
+  const direct = [0, 1, 2].map((n) => execution(under, 0, { meter_used: amounts, ...at(20 + n) }));
+  const made = [...actions, ...executions, ...direct];
+  const bytes = unsigned(under, ...made);
+  const take = vi.spyOn(FastStep.prototype, 'tryApply');
+  for (const index of [false, true]) {
+    const expected = await append(bytes, undefined, 4, { isFast: false, index });
+    take.mockClear();
+    const quick = await append(bytes, undefined, 4, { isFast: true, index });
+    expect({ ...quick, path: '' }).toEqual({ ...expected, path: '' });
+    const taken = take.mock.results.slice(-made.length).map(({ value }) => value as unknown);
+    expect(taken).toEqual([false, true, true, false, true, true, true, true, true]);
+    if (index) expect((await maintainIndex(quick.path, { check: true })).differences).toEqual([]);
+    const told = (quick.told as { findings: { code: string; at: { pointer: string } }[] }[][]).flat();
+    const found = told.map(({ findings }) =>
+      findings.map(({ code, at: { pointer } }) => `${code} ${pointer}`),
+    );
+    const both = (list: string): string[] => [0, 1].map((n) => `METER_UNCAPPED ${list}/${n}/amount`);
+    expect(found).toEqual([
+      [],
+      ...actions.map(() => both('/event/authorization/action/meter_reservation')),
+      ...executions.map(() => []),
+      ...direct.map(() => both('/event/meter_used')),
+    ]);
+  }
 });

@@ -9,7 +9,7 @@ import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-l
 import { MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
-import type { EventVerdict, SegmentName } from '../../rules/verify/line-result.js';
+import type { Judged, SegmentName } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { isFastPathOn } from '../scan/scanned-line.js';
 import { EVENT_ID, ROW_WIDTH } from '../scan/scan.js';
@@ -30,8 +30,8 @@ export interface LineSteps {
   readonly state: VerifyState;
   /** Applies a line by `verifyLine`. */
   step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;
-  /** Called for each line that the fast path applied: a record without findings. */
-  readonly afterFast?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
+  /** Called for each line that the fast path applied. */
+  readonly afterFast?: (line: RawLine, examined: WellFormedLine, judged: Judged) => void;
 }
 
 export class BlockSteps {
@@ -111,9 +111,9 @@ export class BlockSteps {
         if (fastStep !== undefined && facts.rowAt[index] !== -1 && examined?.wellFormed === true) {
           const { number, offset, length } = line;
           const fast = { facts, bytes, segment, index, number, offset, length };
-          const verdict = fastStep.tryApplyObserved(fast, line, examined);
-          if (verdict !== undefined) {
-            this.#steps.afterFast?.(line, examined, verdict);
+          const judged = fastStep.tryApplyObserved(fast, line, examined);
+          if (judged !== undefined) {
+            this.#steps.afterFast?.(line, examined, judged);
             continue;
           }
         }

@@ -113,6 +113,7 @@ export const IS_IN_ORDER = 1 << 14;
  * the same length.
  */
 export const HAS_SOUND_TIMES = 1 << 15;
-/** An execution has bases by unit. Of the first meters, those that these or its own basis make estimated have a bit each. */
+/** An execution has bases by unit. Of the first twelve meters, those that these or its own basis make estimated have a bit each. */
 export const HAS_UNIT_BASES = 1 << 16;
 export const FIRST_ESTIMATED = 17;
+export const FLAGGED_AMOUNTS = 12;

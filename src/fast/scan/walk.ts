@@ -47,6 +47,7 @@ import {
   HAS_OTHER_DIGEST,
   HAS_UNIT_BASES,
   FIRST_ESTIMATED,
+  FLAGGED_AMOUNTS,
 } from './row.js';
 import {
   MAX_META_BYTES,
@@ -431,7 +432,7 @@ function endOfMeters(bytes: Bytes, from: Int, least: Int, rows: Rows, base: Int)
       const basis = findBasis(bytes, rows[base + BASES]!, unit, at);
       if (basis >= 0) bases -= 1;
       const flags = basis < 0 ? rows[base + FLAGS]! : OPTION_FLAGS[basis]!;
-      if (slot >= 0 && (flags & IS_ESTIMATED) !== 0)
+      if (count < FLAGGED_AMOUNTS && (flags & IS_ESTIMATED) !== 0)
         rows[base + FLAGS] = rows[base + FLAGS]! | (1 << (FIRST_ESTIMATED + count));
     }
     at += 2;

@@ -11,7 +11,7 @@ import { ROW_WIDTH } from '../scan/row.js';
 import { FastStep } from '../fast-step.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
 import { hashToBase64url, leafHash } from '../../format/tree/compact-range.js';
-import type { EventVerdict } from '../../rules/verify/line-result.js';
+import type { Judged } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { FastEvent } from './fast-line.js';
 
@@ -60,10 +60,10 @@ export class WriterFastPath {
   /**
    * Applies the line of a scannable record.
    *
-   * @returns Its verdict; undefined where it declines: nothing was changed then. `verifyLine` MUST be called instead, after
+   * @returns Its verdict and what is found; undefined where it declines: nothing was changed then. `verifyLine` MUST be called instead, after
    *   {@link WriterFastPath.leave}.
    */
-  tryApply({ rows, at, line: examined }: FastEvent, line: RawLine, file: string): EventVerdict | undefined {
+  tryApply({ rows, at, line: examined }: FastEvent, line: RawLine, file: string): Judged | undefined {
     const count = signatureCountOf(rows, at);
     if (count > MAX_SIGNATURES) return undefined;
     const index = 1 - this.#index;
@@ -78,12 +78,12 @@ export class WriterFastPath {
     facts.verdictsAt[index + 1] = count;
     const segment = { file, firstSeq: undefined };
     const fast = { facts, bytes, segment, index, number, offset, length };
-    const verdict = this.#step.tryApplyObserved(fast, line, examined);
-    if (verdict === undefined) return undefined;
+    const applied = this.#step.tryApplyObserved(fast, line, examined);
+    if (applied === undefined) return undefined;
     this.#index = index;
     // For an observer the state was flushed.
     this.#prev = this.state.observer === undefined ? hashToBase64url(leaf) : undefined;
-    return verdict;
+    return applied;
   }
 
   /** Writes all counts to the state. MUST be called before the state is read elsewhere. */

@@ -88,6 +88,11 @@ export class Watch {
     this.#decoder = decoder;
   }
 
+  /** Whether the observer sees bytes in the turn in which they are given. */
+  get isPrompt(): boolean {
+    return this.#decoder === undefined;
+  }
+
   /** Resolves when the next bytes may come. */
   chunk(bytes: Uint8Array): undefined | Promise<void> {
     if (this.#isBlind) return undefined;

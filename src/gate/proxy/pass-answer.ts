@@ -9,6 +9,8 @@ export interface PassingOptions {
   readonly expected: number;
   /** Sends the head of an answer that is held back. */
   readonly begin: () => void;
+  /** Sends what completes the answer. */
+  readonly finish: (last: Uint8Array | undefined) => void;
   /** Aborts when the answer is to break off. */
   readonly signal: AbortSignal;
   /** How long the client may take to read what waits for it. */
@@ -25,8 +27,8 @@ const MAX_HELD_ERROR_BYTES = 256 * 1024;
 const MAX_JOINED_BYTES = 4 * 1024;
 
 /**
- * Returns what completes the answer: the observer has it first. An error is held back as a whole, as a client may ask
- * again when it sees the head of one.
+ * Resolves when the observer has seen all. What completes the answer is sent at once where the observer sees it in the same turn, and is
+ * returned otherwise. An error is held back as a whole, as a client may ask again when it sees the head of one.
  * @throws Error where the answer breaks off; {@link TOO_SLOW}
  */
 export function passAnswer(
@@ -156,16 +158,23 @@ class Pass {
     this.#answer.wait(true);
     this.#left -= bytes.length;
     this.#size += bytes.length;
-    if (this.#left === 0 || !response.headersSent) this.#held.push(bytes);
-    if (!response.headersSent && this.#size > MAX_HELD_ERROR_BYTES) {
-      this.#options.begin();
-      this.#write(Buffer.concat(this.#held.splice(0)));
-    } else if (this.#held.length === 0) this.#write(bytes);
+    if (!response.headersSent) {
+      this.#held.push(bytes);
+      if (this.#size > MAX_HELD_ERROR_BYTES) {
+        this.#options.begin();
+        this.#write(Buffer.concat(this.#held.splice(0)));
+      }
+    } else if (this.#left > 0) this.#write(bytes);
+    else if (this.#answer.message.complete && this.#watch.isPrompt) this.#options.finish(bytes);
+    else this.#held.push(bytes);
     return this.#watch.chunk(bytes);
   }
 
   #write(bytes: Buffer): void {
-    if (this.#response.write(bytes)) return;
+    const isTaken = this.#response.write(bytes);
+    // Node sends it when the observer has seen it. The first of an answer is waited for most.
+    if (this.#size === bytes.length) this.#response.socket?.uncork();
+    if (isTaken) return;
     this.#reading ??= setTimeout(this.#checkReading, this.#options.readTimeoutMs);
     this.#reading.refresh();
   }

@@ -304,13 +304,17 @@ class Proxy {
       if (message.readableLength === 0) response.flushHeaders();
     };
     let fault: ProxyFault | undefined;
+    let sent: Promise<void> | undefined;
+    const finish = (last: Uint8Array | undefined): void => {
+      sent ??= this.#finish(response, last);
+    };
     let last: Uint8Array | undefined;
     try {
       watch.head(status, message.headers);
       if (status < 400) begin();
       const expected = isFramed ? Number(length) : Infinity;
-      const readTimeoutMs = this.#readTimeoutMs;
-      last = await passAnswer(response, answer, watch, { expected, begin, signal, readTimeoutMs });
+      const passing = { expected, begin, finish, signal, readTimeoutMs: this.#readTimeoutMs };
+      last = await passAnswer(response, answer, watch, passing);
     } catch (error) {
       const hasLeft = signal.aborted || error === TOO_SLOW;
       fault = this.#named(hasLeft ? { code: 'CLIENT_LEFT', wasSent: true } : answer.faultOf(), stop);
@@ -318,8 +322,7 @@ class Proxy {
     }
     await watch.finish(fault === undefined);
     // The client need not wait while the observer is told. It is told in the same turn, before any later request is read.
-    const isPassed = fault === undefined && response.headersSent;
-    const sent = isPassed ? this.#finish(response, last) : undefined;
+    if (fault === undefined && response.headersSent) finish(last);
     const done = watch.end(fault);
     if (!response.headersSent) {
       await done;
@@ -327,8 +330,10 @@ class Proxy {
     }
     // The client has what came, and sees that it is not all.
     const isCut = fault !== undefined && CUTS.has(fault.code);
-    if (fault === undefined) await (sent ?? this.#finish(response, last));
-    else if (isCut) {
+    if (fault === undefined) {
+      finish(last);
+      await sent;
+    } else if (isCut) {
       response.flushHeaders();
       this.#breakOff(response);
     } else response.destroy();

@@ -114,8 +114,6 @@ class IndexedRevocations extends CountedTable<Revocation> implements RevocationL
   }
 }
 
-const NO_FINDINGS_OWN = { own: [], waiting: undefined } as const;
-
 /** A verification state over an index; see the head of this file. */
 export class IndexedState {
   readonly state: VerifyState;
@@ -286,10 +284,11 @@ export class IndexedState {
         this.#noteFindings(result);
         if (line.length > 0 && line.terminated) this.#noteLast(line, segment);
       },
-      afterFastLine: (line, segment, examined, verdict) => {
+      afterFastLine: (line, segment, examined, { verdict, own, folded }) => {
         for (const grant of records.above) this.#grants.touch(grant);
         const signatures = this.#noteSigners(examined);
-        records.afterLine(line, segment, { examined, signatures, verdict, ...NO_FINDINGS_OWN });
+        records.afterLine(line, segment, { examined, signatures, verdict, own, waiting: undefined });
+        this.#noteFindings({ findings: [], folded });
         this.#noteLast(line, segment);
       },
     };
@@ -373,7 +372,7 @@ export class IndexedState {
     this.#records?.trim();
   }
 
-  #noteFindings({ findings, folded }: LineResult): void {
+  #noteFindings({ findings, folded }: Pick<LineResult, 'findings' | 'folded'>): void {
     for (const finding of findings) {
       const rank = rankOf(finding);
       if (!this.#first.has(rank)) this.#first.set(rank, finding);

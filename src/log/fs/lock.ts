@@ -7,7 +7,7 @@
 
 import { spawn } from 'node:child_process';
 import { fstatSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
@@ -60,6 +60,8 @@ export class FileLock {
   #helper: LockHelper | undefined;
   #idle: NodeJS.Timeout | undefined;
   #inode: bigint | undefined;
+  /** What the kernel tells, kept open while it is asked again and again. */
+  #locks: Promise<FileHandle> | undefined;
 
   constructor(file: OpenDescriptor) {
     this.#file = file;
@@ -95,16 +97,25 @@ export class FileLock {
    */
   async isWanted(): Promise<boolean> {
     this.#inode ??= fstatSync(this.#file.fd, { bigint: true }).ino;
-    const locks = await readLocks();
+    const locks = await this.#readLocks().catch(() => '');
     return locks.includes('->') && new RegExp(`-> FLOCK .*:${this.#inode} `).test(locks);
   }
 
   /** To be called before the file is closed. */
   async end(): Promise<void> {
     clearTimeout(this.#idle);
-    const helper = this.#helper;
+    const [helper, locks] = [this.#helper, this.#locks];
     this.#helper = undefined;
+    this.#locks = undefined;
     await helper?.end();
+    await locks?.then((file) => file.close()).catch(() => undefined);
+  }
+
+  async #readLocks(): Promise<string> {
+    const file = await (this.#locks ??= open(LOCKS));
+    const buffer = Buffer.allocUnsafe(MAX_LOCKS_BYTES);
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+    return buffer.toString('latin1', 0, bytesRead);
   }
 
   /** @returns false if there is no helper that stays, or no more */
@@ -128,21 +139,6 @@ export class FileLock {
     await this.end();
     signal?.throwIfAborted();
     return false;
-  }
-}
-
-async function readLocks(): Promise<string> {
-  try {
-    const file = await open(LOCKS);
-    try {
-      const buffer = Buffer.allocUnsafe(MAX_LOCKS_BYTES);
-      const { bytesRead } = await file.read(buffer);
-      return buffer.toString('latin1', 0, bytesRead);
-    } finally {
-      await file.close();
-    }
-  } catch {
-    return '';
   }
 }
 

@@ -14,7 +14,7 @@ import type { RawLine } from '../../format/record/line-splitter.js';
 import type { GenesisEvent, TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import type { LineKnowledge } from '../../rules/verify/line-knowledge.js';
-import type { EventVerdict, SegmentName } from '../../rules/verify/line-result.js';
+import type { EventVerdict, Judged, SegmentName } from '../../rules/verify/line-result.js';
 import { startVerification, type VerifyState } from '../../rules/verify/state.js';
 import { verifyLine } from '../../rules/verify/verify-line.js';
 import { IndexFault } from '../cache/entry-store.js';
@@ -25,12 +25,6 @@ import type { ChainTip, NextLink } from './checkpoint.js';
 import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis.js';
 import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
-export interface Judged {
-  /** The record's own, unfolded. */
-  readonly findings: readonly Finding[];
-  readonly verdict: EventVerdict;
-}
-
 /** A record's line with its `\n`, and what `examineLine` returns for it. */
 export interface MadeLine {
   readonly bytes: Uint8Array;
@@ -38,8 +32,6 @@ export interface MadeLine {
   /** For a scannable record. */
   readonly fast?: FastEvent | undefined;
 }
-
-const NO_FINDINGS: readonly Finding[] = [];
 
 /** Another writer's record. */
 export interface OtherRecord {
@@ -268,8 +260,8 @@ export class RunningVerification {
     const { file, line: number, byteOffset: offset } = this.#next;
     this.#next = { file, line: number + 1, byteOffset: offset + line.length };
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
-    const sound = fast && this.#fastPath?.tryApply(fast, raw, file);
-    if (sound !== undefined) return { findings: NO_FINDINGS, verdict: sound };
+    const judged = fast && this.#fastPath?.tryApply(fast, raw, file);
+    if (judged !== undefined) return judged;
     const segment = { file, firstSeq: undefined };
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
     // Reports what a folded finding or a waiting link would leave to other records.
@@ -443,10 +435,10 @@ export class RunningVerification {
         const step = this.#step(view, line, segment, examined, known);
         if (isOwn) this.#noteStored(line, ordinal, step);
       },
-      afterFast: (line, examined, verdict) => {
+      afterFast: (line, examined, judged) => {
         if (!isOwn) return;
         const eventId = toDigestText(examined.eventId);
-        this.#noteStored(line, state.lines - 1, { examined, eventId, findings: NO_FINDINGS, verdict });
+        this.#noteStored(line, state.lines - 1, { examined, eventId, ...judged });
       },
     };
   }

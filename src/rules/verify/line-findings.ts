@@ -11,7 +11,7 @@ import type { RawLine } from '../../format/record/line-splitter.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
 import { chainIds, type Grant } from '../bounds/grant.js';
 import { hashLine } from '../source/read-lines.js';
-import type { FoldedFinding, SignatureOutcome } from './line-result.js';
+import type { FoldedFinding, LineResult, SignatureOutcome } from './line-result.js';
 import type { VerifyState } from './state.js';
 
 /** The causes remembered, and the characters of one; findings of other causes are listed one by one. */
@@ -180,6 +180,30 @@ export class LineFindings {
   #digestLine(): string {
     return (this.#lineDigest ??= toDigestText(hashToBase64url(hashLine(this.#line))));
   }
+}
+
+/** What is found of a record, all of it counted under earlier findings. */
+export type Counted = Pick<LineResult, 'own' | 'folded'>;
+
+const NOTHING_COUNTED: Counted = { own: NOTHING, folded: NOTHING };
+
+/** Findings of an event that are counted already, as {@link LineFindings} would have them. */
+export function describeCounted(
+  state: VerifyState,
+  { line, file, examined }: { line: RawLine; file: string; examined: ExaminedLine },
+  grant: Grant | undefined,
+  found: readonly RuleFinding[],
+): Counted {
+  if (found.length === 0) return NOTHING_COUNTED;
+  const findings = new LineFindings(state, line, file);
+  findings.setRecord(examined);
+  findings.setGrant(grant);
+  const own = found.map((each) => findings.make(each.code, each, `${findings.eventRoot}${each.pointer}`));
+  const folded = own.map((finding, index) => {
+    const cause = foldCause(finding.code, finding.severity, (found[index] as RuleFinding).cause as string);
+    return { finding, root: state.foldRoots.get(cause) as Finding };
+  });
+  return { own, folded };
 }
 
 /** The key of a fold: findings of the same code, severity and cause. */

@@ -2,6 +2,7 @@
 
 import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
+import type { Counted } from './line-findings.js';
 import type { EventVerdict, LineResult, SegmentName } from './line-result.js';
 
 /** MUST NOT change the state. */
@@ -11,5 +12,10 @@ export interface LineObserver {
   /** Called after each line. */
   afterLine(line: RawLine, segment: SegmentName, result: LineResult): void;
   /** Called instead after a line on the fast path, which does not report its changes in place. */
-  afterFastLine(line: RawLine, segment: SegmentName, examined: WellFormedLine, verdict: EventVerdict): void;
+  afterFastLine(
+    line: RawLine,
+    segment: SegmentName,
+    examined: WellFormedLine,
+    result: Counted & { readonly verdict: EventVerdict },
+  ): void;
 }

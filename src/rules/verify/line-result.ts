@@ -38,6 +38,13 @@ export interface SegmentName {
   readonly firstSeq: number | undefined;
 }
 
+/** What is told of a record. */
+export interface Judged {
+  /** Its own, unfolded. */
+  readonly findings: readonly Finding[];
+  readonly verdict: EventVerdict;
+}
+
 export interface LineResult {
   /** The findings to list, in the order of SPEC §8's steps. */
   readonly findings: readonly Finding[];

@@ -10,7 +10,7 @@ import type { SignatureBackend } from '../../format/signature/backend.js';
 import type { Grant } from '../bounds/grant.js';
 import type { LedgerPlace, LedgerSource } from '../source/ledger-source.js';
 import type { KnownLine, LineKnowledge } from './line-knowledge.js';
-import type { EventVerdict, SegmentName } from './line-result.js';
+import type { EventVerdict, Judged, SegmentName } from './line-result.js';
 import type { VerifyState } from './state.js';
 
 /** Without the fast path, one thread. */
@@ -128,7 +128,7 @@ export abstract class FastStep {
 export interface LineSteps {
   readonly state: VerifyState;
   step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;
-  readonly afterFast?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
+  readonly afterFast?: (line: RawLine, examined: WellFormedLine, judged: Judged) => void;
 }
 
 /** Applies each line at once. */
@@ -177,7 +177,7 @@ export function placeFastEvent(
 export abstract class WriterFastPath {
   abstract readonly state: VerifyState;
   abstract readonly prev: string | undefined;
-  abstract tryApply(event: FastEvent, line: RawLine, file: string): EventVerdict | undefined;
+  abstract tryApply(event: FastEvent, line: RawLine, file: string): Judged | undefined;
   abstract flush(): void;
   abstract leave(): void;
 
