@@ -46,7 +46,7 @@ async function outcomeOf(
         step: (line, segment, examined, known) => {
           verdicts.push(verifyLine(state, line, segment, examined, known).verdict);
         },
-        afterFast: (_line, _examined, verdict) => {
+        afterFast: (_line, _examined, { verdict }) => {
           verdicts.push(verdict);
         },
       },

@@ -12,7 +12,7 @@ import { toDigestText } from '../../base/value/digest.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { IndexFault } from '../cache/entry-store.js';
-import type { LedgerStore } from '../store/ledger-store.js';
+import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
 import { StrictError } from './admission.js';
 import { type CheckpointTimer, failed } from './checkpoint-timer.js';
 import type { PositionKeeper } from './kept-position.js';
@@ -72,6 +72,7 @@ export class GroupCommit {
   /** Set while jobs that may wait do. */
   #patience: Timer | undefined;
   #isPatienceOver = false;
+  #early: Early | undefined;
   /** Whether to read on, once nothing else is to be done. */
   #readsOn = false;
   #isClosing = false;
@@ -153,6 +154,25 @@ export class GroupCommit {
         this.#isPatienceOver = true;
         this.#running ??= this.#commitAll();
       }, PATIENCE_MS);
+    // When what is being sent has gone out.
+    if (this.#patience !== undefined) setImmediate(() => this.#makeEarly());
+  }
+
+  /** Makes the first event that waits, so that the request that it waits for need not wait for it. */
+  #makeEarly(): void {
+    const { maker, running, locks } = this.#parts;
+    const [job] = this.#queue;
+    const isIdle = this.#running === undefined && this.#early === undefined && locks.isHeld;
+    if (!isIdle || job?.kind !== 'decision' || job.before !== undefined || !mayWait(job)) return;
+    try {
+      running.assertDecidable();
+      const { deciding, position } = running;
+      const prepared = maker.prepare(job.makes(deciding));
+      maker.signAhead([prepared]);
+      this.#early = { job, prepared, state: deciding, position };
+    } catch {
+      // Its turn shows why.
+    }
   }
 
   /** Runs until nothing is queued that does not wait; appends in the meantime form the next group. */
@@ -208,6 +228,7 @@ export class GroupCommit {
       await running.begin();
       await running.lookAhead(eventsOf(jobs).map(({ line }) => line.eventId));
       const { position } = running;
+      this.#takeEarly(group, jobs, position);
       await this.#fill(group, jobs);
       if (group.lines.length > 0) {
         await store.appendIf(position, group.lines, () => running.noteWritten());
@@ -240,6 +261,15 @@ export class GroupCommit {
     group.tell();
     // A listener's errors must not reach the ledger.
     for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
+  }
+
+  /** What was made early is what would be made now, if nothing was added since. */
+  #takeEarly(group: Group, [first]: readonly Job[], { size, tip }: StorePosition): void {
+    const early = this.#early;
+    this.#early = undefined;
+    if (early === undefined || early.job !== first || early.state !== this.#parts.running.deciding) return;
+    const { job, prepared, position } = early;
+    if (position.size === size && position.tip === tip) group.ahead.set(job, prepared);
   }
 
   /** Settles a failed act; if an index was wrong, it is repeated from the ledger. */
@@ -594,6 +624,14 @@ interface DecisionJob
   readonly kind: 'decision';
   readonly makes: (state: VerifyState) => Entry;
   readonly givenAt: string;
+}
+
+/** An event that was made before its group began, and what it was made with. */
+interface Early {
+  readonly job: DecisionJob;
+  readonly prepared: Prepared;
+  readonly state: VerifyState;
+  readonly position: StorePosition;
 }
 
 /** A query, other writers' records included. */

@@ -88,6 +88,10 @@ export class LockKeeper {
     if (this.#takenAt - start > LONG_WAIT_MS) this.noteOthers();
   }
 
+  get isHeld(): boolean {
+    return this.#lock !== undefined;
+  }
+
   noteOthers(): void {
     this.#busyUntil = this.#clock.ticks() + BUSY_MS;
   }
