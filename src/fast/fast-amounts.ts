@@ -75,7 +75,6 @@ export class FastAmounts {
     this.#texts = texts;
   }
 
-  /** The bounds of an allowed grant. */
   viewOf(index: number): BoundsView | undefined {
     const known = this.#views.get(index);
     if (known !== undefined) return known;
@@ -92,7 +91,6 @@ export class FastAmounts {
     return view;
   }
 
-  /** Begins an event without amounts. */
   begin(): void {
     this.#count = 0;
     this.#changeCount = 0;
@@ -282,7 +280,6 @@ export class FastAmounts {
     this.#changeCount += 1;
   }
 
-  /** Makes the changes of the event. */
   apply(): void {
     for (let i = 0; i < this.#changeCount; i += 1) {
       const { account, used, estimated, reserved } = this.#changes[i]!;

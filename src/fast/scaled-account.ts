@@ -108,7 +108,6 @@ export class ScaledAccount {
     this.cap = Number.isNaN(cap) ? Infinity : cap;
   }
 
-  /** Writes the sums to the account. */
   store(): void {
     if (!this.isChanged) return;
     this.isChanged = false;

@@ -19,7 +19,6 @@ export interface OtherParams {
   readonly requestKey: string;
   /** Of what ran. */
   readonly paramsDigest: Digest;
-  /** How that ended. */
   readonly outcome: ExecutionOutcome;
 }
 

@@ -54,7 +54,6 @@ export interface MadeProof {
   readonly checkpoint: Checkpoint;
 }
 
-/** A consistency proof of two checkpoints. */
 export interface MadeConsistencyProof {
   /** The file, in the form of tlog-witness' add-checkpoint. */
   readonly bytes: Uint8Array;

@@ -36,7 +36,6 @@ import {
 import { mustBeSigned } from '../rules/trust/record-signing.js';
 import type { WitnessPolicy } from '../rules/trust/witness-policy.js';
 
-/** A key given to verify proofs. */
 export type ProofKey =
   /** The key of a log of any origin, or of a signer of events. With `webauthn`, as `parsePasskey` gives it: a passkey, of approvals alone. */
   | { readonly kind: 'public-key'; readonly key: PublicKey; readonly webauthn?: Webauthn | undefined }

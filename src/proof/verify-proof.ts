@@ -83,7 +83,6 @@ export interface ProofResult extends ProofOutcome {
 
 export const NO_SIGNERS: CheckpointSigners = { log: [], witnesses: [], unverified: 0 };
 
-/** The largest entry, in bytes. */
 export const MAX_ENTRY_BYTES = 1024 * 1024;
 
 export interface VerifyProofOptions {

@@ -31,7 +31,6 @@ export type IngestCode =
   | 'NUMBER_INEXACT'
   | 'NUMBER_COERCED';
 
-/** One occurrence. */
 export interface IngestIssue {
   readonly code: IngestCode;
   /** Byte offset. */

@@ -80,7 +80,6 @@ export abstract class JsonParser {
     return jsonPointer(path);
   }
 
-  /** The number of open containers. */
   protected get depth(): number {
     return this.#frames.length;
   }

@@ -144,7 +144,6 @@ export function urlOf(host = '127.0.0.1', { port }: AddressInfo): string {
 interface State {
   /** Requests that are being answered. */
   pending: number;
-  /** Bytes of their bodies. */
   bodyBytes: number;
   isStopping: boolean;
   /** How many whole requests of each are being answered; the oldest first. */

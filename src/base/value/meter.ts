@@ -3,7 +3,6 @@
 import { printable } from '../bytes/printable.js';
 import { formatQuantity, isNegativeQuantity, quantity, type Quantity } from './quantity.js';
 
-/** An amount of one unit. */
 export interface Meter {
   readonly unit: string;
   readonly amount: Quantity;

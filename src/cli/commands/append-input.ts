@@ -44,7 +44,6 @@ export class InputError extends CommandError {
   }
 }
 
-/** How events are read. */
 export interface InputOptions {
   /** For `event_type` where a draft has none. */
   readonly type?: string | undefined;

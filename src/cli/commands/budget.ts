@@ -81,7 +81,6 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   return hasInvalid ? 1 : hasViolation ? 3 : 0;
 }
 
-/** What was seen of a ledger. */
 interface Looked {
   /** False where there is nothing to tell of; JSON says so itself. */
   readonly hasGrants: boolean;

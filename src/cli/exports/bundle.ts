@@ -14,7 +14,6 @@ import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 import { count, heldNote, LEFT_OUT, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
 
-/** The options that only this kind has. */
 interface BundleFlags {
   readonly event?: readonly string[];
   readonly complete?: readonly Stretch[];

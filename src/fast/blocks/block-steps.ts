@@ -28,7 +28,6 @@ const MAX_KEYS = 1_000;
 /** A state, and the step for lines that the fast path declines. */
 export interface LineSteps {
   readonly state: VerifyState;
-  /** Applies a line by `verifyLine`. */
   step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;
   /** Called for each line that the fast path applied: a record without findings. */
   readonly afterFast?: (line: RawLine, examined: WellFormedLine, verdict: EventVerdict) => void;
@@ -53,7 +52,6 @@ export class BlockSteps {
     this.#minLines = minLines;
   }
 
-  /** How many lines wait. */
   get waiting(): number {
     return this.#lines.length;
   }

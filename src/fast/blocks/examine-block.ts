@@ -55,7 +55,6 @@ export interface BlockFacts {
   readonly verdictsAt: Int32Array;
   /** One for each signature, in order (`verdicts.ts`). */
   readonly verdicts: Uint8Array;
-  /** New keys that lines of the block declare. */
   readonly declared: readonly DeclaredKey[];
 }
 
@@ -64,7 +63,6 @@ export interface ExaminedBlock extends BlockFacts {
   readonly examined: ReadonlyMap<number, ExaminedLine>;
 }
 
-/** The tools of one thread. */
 export interface Examiner {
   readonly keys: KnownKeys;
   readonly signatures: SignatureQueue;

@@ -16,7 +16,6 @@ import { examineBlock, makeExaminer } from './examine-block.js';
 import { keysDeclaredBy, type KnownKeys } from './known-keys.js';
 import { MAX_PARTS, PartEncoder } from './part-file.js';
 
-/** Options of {@link examinePart}. */
 export interface PartOptions {
   /** From 1 on. */
   readonly part: number;

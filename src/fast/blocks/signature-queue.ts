@@ -12,7 +12,6 @@ import { INVALID, NOT_COMPUTED, VALID } from './verdicts.js';
 const TABLE_BYTES = 64 * 1024 * 1024;
 const MIN_TABLE_BYTES_OF_THREAD = 8 * 1024 * 1024;
 
-/** Signatures whose verdicts are pending. */
 export class SignatureQueue {
   readonly #verifier: BatchVerifier | undefined;
   /** Emptied by each flush. */

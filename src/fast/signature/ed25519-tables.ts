@@ -68,7 +68,6 @@ const LARGEST_USES = 16_384;
 /** They are built only if this share of all slabs remains for others. */
 const LEFT_BY_LARGEST = 1 / 2;
 
-/** A key's uses and its table. */
 export class KeyUse {
   readonly point: Uint8Array;
   table: Table | undefined = undefined;
@@ -222,7 +221,6 @@ export class Ed25519Tables {
     this.base = { address: 0, windows: LARGE };
   }
 
-  /** The uses of a key. */
   keyOf(point: Uint8Array): KeyUse {
     const name = encodeBase64(point);
     let use = this.#keys.get(name);

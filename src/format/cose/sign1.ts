@@ -11,7 +11,6 @@ import type { KeyAlgorithm } from '../key/key-form.js';
 import type { VerificationKey } from '../signature/backend.js';
 import type { Signer } from '../signature/signer.js';
 
-/** The tag of a COSE_Sign1. */
 export const COSE_SIGN1_TAG = 18;
 
 /** Header labels (RFC 9052 §3.1). */

@@ -39,7 +39,6 @@ export interface EventDefaults {
   readonly ledgerId?: string | undefined;
 }
 
-/** Any event, known or extension. */
 export interface AnyEvent {
   readonly event_type: string;
   readonly event_id: { readonly alg: 'sha-256'; readonly b64: string };

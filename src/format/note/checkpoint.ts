@@ -18,7 +18,6 @@ import {
   type SignedNote,
 } from './signed-note.js';
 
-/** The tree of a checkpoint. */
 export interface Checkpoint {
   readonly origin: string;
   /** At most 2^53 − 1. */

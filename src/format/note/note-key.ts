@@ -17,7 +17,6 @@ import type { Signer } from '../signature/signer.js';
 import { decodeCheckpointText } from './checkpoint.js';
 import type { NoteSignature } from './signed-note.js';
 
-/** A key that signs notes. */
 export interface NoteKey {
   readonly name: string;
   readonly type: VkeyType;

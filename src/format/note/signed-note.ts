@@ -10,7 +10,6 @@ import { NorthrootError } from '../../base/error.js';
 import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import { isKeyName } from '../key/vkey.js';
 
-/** One signature line. */
 export interface NoteSignature {
   readonly name: string;
   /** The 4 bytes of the key ID as lower-case hex. */

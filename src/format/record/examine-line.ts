@@ -26,7 +26,6 @@ export type Layout = 'records' | 'bare';
 /** `offset` is from the line's start. */
 type LineFault = ValueFault<FindingCode>;
 
-/** One signature of a record. */
 export interface SignatureEntry {
   readonly keyid: string;
   readonly sig: string;
@@ -81,7 +80,6 @@ interface HasJson {
   json(): JsonObject | undefined;
 }
 
-/** A line whose event is well-formed. */
 export type WellFormedLine<T extends TypeName = TypeName> = {
   readonly [U in T]: WellFormedFacts<U> &
     HasJson & {
@@ -99,7 +97,6 @@ export type ExaminedLine = WellFormedLine | (OtherFacts & HasJson);
 /** The facts of a scanned line, with its event on demand. */
 export type ScannedFacts = CommonFacts & HasJson & Pick<LineFacts, 'type' | 'wellFormed'>;
 
-/** The facts of the record around an event. */
 type RecordFacts = Pick<CommonFacts, 'layout' | 'faults' | 'seq' | 'prev' | 'signatures'>;
 
 type EventFacts = Omit<CommonFacts, keyof RecordFacts> & Pick<LineFacts, 'type' | 'wellFormed'>;

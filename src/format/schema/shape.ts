@@ -9,7 +9,6 @@ import { textLength } from './text-length.js';
 /** The errors that are kept of one value: one with more is junk. */
 const MAX_ERRORS = 1000;
 
-/** One failed keyword. */
 export interface SchemaError {
   /** RFC 6901 pointer to the failing value. */
   readonly instancePath: string;
@@ -74,7 +73,6 @@ interface Property {
   readonly step: string;
 }
 
-/** A schema, prepared. */
 export class Shape {
   readonly node: SchemaNode;
   readonly types: readonly string[];

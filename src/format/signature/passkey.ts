@@ -43,7 +43,6 @@ export interface AssertionFault {
   readonly actual: string;
 }
 
-/** A passkey prepared by a backend. */
 export interface PasskeyVerification extends VerificationKey {
   /** The first fault of a signature; undefined if it is valid. */
   explain(message: Uint8Array, signature: Uint8Array): AssertionFault | undefined;

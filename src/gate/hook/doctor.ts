@@ -9,13 +9,11 @@ import { type HttpResponse, serveHttp } from '../../base/platform/serve-http.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import type { HookName } from './profile.js';
 
-/** A host that can be tried. */
 export type TrialHost = Exclude<HookName, 'copilot'>;
 
 /** What the call leaves in the host's folder if it runs. */
 export const TRIAL_FILE = 'ran.txt';
 
-/** Where a trial happens. */
 export interface TrialPlace {
   /** Of the model, without a path. */
   readonly url: string;
@@ -23,7 +21,6 @@ export interface TrialPlace {
   readonly project: string;
 }
 
-/** How a host is tried. */
 export interface HostTrial {
   /** Its program, as PATH has it. */
   readonly program: string;
@@ -53,7 +50,6 @@ export interface TrialModel {
   close(): Promise<void>;
 }
 
-/** What was seen of a trial. */
 export interface TrialSight {
   /** Whether {@link TRIAL_FILE} is there. */
   readonly hasRun: boolean;

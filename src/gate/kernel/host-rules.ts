@@ -13,7 +13,6 @@ export interface HostRule {
   readonly port: number;
 }
 
-/** What is asked for. */
 export type Target = Pick<HostRule, 'protocol' | 'host' | 'port'>;
 
 const MAX_RULES = 256;

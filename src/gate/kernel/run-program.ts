@@ -18,7 +18,6 @@ export interface ProgramRun {
 export interface ProgramEnd {
   /** Undefined where it was killed, or not started. */
   readonly status: number | undefined;
-  /** The signal that ended it. */
   readonly killedBy: NodeJS.Signals | undefined;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;

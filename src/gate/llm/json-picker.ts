@@ -17,7 +17,6 @@ export interface Picks {
   readonly counts?: readonly string[];
 }
 
-/** A value that was picked. */
 export interface Picked {
   readonly path: string;
   readonly value: unknown;

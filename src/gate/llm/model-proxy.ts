@@ -76,7 +76,6 @@ export interface ModelProxyEvent {
 
 type Facts = { -readonly [K in keyof ModelProxyEvent]?: ModelProxyEvent[K] };
 
-/** A call on its way. */
 interface Passing {
   readonly request: ModelRequest;
   readonly family: ModelApiFamily;

@@ -8,7 +8,6 @@ import { encodeUtf8 } from '../../base/bytes/text.js';
 import type { HeldBytes } from './http-answer.js';
 import { EventStreamReader, GrowingBytes, type ServerSentEvent } from '../proxy/event-stream.js';
 
-/** A piece of a stream, in order. */
 export interface StreamPiece {
   /** As it was sent. */
   readonly raw: Uint8Array;

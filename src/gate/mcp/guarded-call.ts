@@ -11,7 +11,6 @@ import { hasTwins, memberOf, type RpcFrame } from './json-rpc.js';
 /** What is guarded besides calls of tools. */
 export type McpSubject = 'resources' | 'prompts' | 'sampling';
 
-/** A call to decide on. */
 export interface GuardedCall {
   readonly kind: 'call';
   /** `mcp.SERVER.TOOL`; for the others `mcp.SERVER.resources.read` and `mcp.SERVER.prompts.get`. */

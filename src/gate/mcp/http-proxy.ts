@@ -58,7 +58,6 @@ export interface McpProxyOptions {
 }
 
 export interface McpProxyServer {
-  /** The endpoint, for clients. */
   readonly url: string;
   /** Stops accepting requests, gives calls that run 10 seconds, and settles what is left as unknown. The gate stays open. */
   close(): Promise<void>;

@@ -46,7 +46,6 @@ export type McpStep =
   | { readonly kind: 'answer'; readonly message: Uint8Array }
   | { readonly kind: 'drop' };
 
-/** How a message is dealt with. */
 export interface McpHandling {
   /** A promise where something is decided or settled first. It never rejects. */
   readonly step: McpStep | Promise<McpStep>;

@@ -22,7 +22,6 @@ import { DEFAULT_MAX_MESSAGE_BYTES, LineFrames } from './line-frames.js';
 /** A tool's answer to the model: JSON or text, and as an error where `isError`. */
 export type Told = ({ readonly value: object } | { readonly text: string }) & { readonly isError?: boolean };
 
-/** What is served. */
 export interface ServedTools {
   readonly tools: readonly { readonly name: string; readonly inputSchema: object }[];
   /** To the model. */

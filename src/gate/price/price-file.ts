@@ -34,7 +34,6 @@ const MAX_COMPARED = 10_000;
 /** The most providers that a hint names. */
 const MAX_NAMED = 10;
 
-/** Which model, at which time. */
 export interface ModelQuery {
   readonly model: string;
   /** Required where several providers have the model at different prices. */

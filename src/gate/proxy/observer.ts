@@ -52,7 +52,6 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/** Feeds an observer. */
 export class Watch {
   readonly #observer: AnswerObserver | undefined;
   #decoder: Transform | undefined;

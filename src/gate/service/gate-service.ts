@@ -646,7 +646,6 @@ function requestIdOf({ headers }: HttpRequest): Readonly<Record<string, string>>
   return id !== undefined && /^[\x21-\x7e]{1,128}$/.test(id) ? { 'X-Request-ID': id } : {};
 }
 
-/** Who answers, and what. */
 function readAnswer(
   members: Members,
   bearer: Bearer,

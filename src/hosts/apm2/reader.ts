@@ -32,7 +32,6 @@ import {
 } from './tool-intent.js';
 import type { ProfileCode } from './checked.js';
 
-/** What an entry is. */
 export type Said =
   | { readonly kind: 'event'; readonly event: KernelEvent }
   | { readonly kind: 'receipt'; readonly receipt: ToolReceipt }

@@ -102,5 +102,4 @@ export const finding = findingsOf({
   AID_NOT_READABLE: ['PR-6', 'invalid', '64 hexadecimal digits'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

@@ -93,5 +93,4 @@ export const finding = findingsOf({
   ENDPOINT_UNKNOWN: ['INPUT', 'warning', 'an endpoint of CGF'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

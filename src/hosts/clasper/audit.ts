@@ -24,13 +24,11 @@ export interface ChainHead {
   readonly hash: string;
 }
 
-/** An entry with the part that it was read from. */
 interface Entry {
   readonly part: Part;
   readonly entry: ChainEntry;
 }
 
-/** A chain as one file has it. */
 interface Chain {
   readonly order: number;
   readonly group: string;

@@ -106,5 +106,4 @@ export const finding = findingsOf({
   AID_MALFORMED: ['INPUT', 'invalid', undefined, 'something else'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

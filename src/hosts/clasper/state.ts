@@ -5,7 +5,6 @@ import type { HostPlace } from '../shared/host.js';
 import type { TelemetryKey } from './keys.js';
 import { Capabilities, type Scope } from './scope.js';
 
-/** Whose an item is. */
 export interface Ids {
   readonly tenant: string;
   readonly adapterId: string;

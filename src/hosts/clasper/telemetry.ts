@@ -32,13 +32,11 @@ interface Reported {
   readonly token?: TokenClaims | undefined;
 }
 
-/** A report, taken. */
 interface Report {
   readonly part: Part;
   readonly type: string;
   readonly payload: SourceObject;
   readonly ids: Ids;
-  /** When it was sent. */
   readonly issuedAt: string | undefined;
   readonly digests: readonly ForeignDigest[];
   readonly itemType: string;

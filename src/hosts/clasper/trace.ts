@@ -41,7 +41,6 @@ interface TraceContext {
   /** Empty where nothing says it. */
   readonly executionId: string;
   readonly type: string;
-  /** When it was sent. */
   readonly issuedAt: string | undefined;
   readonly digests: readonly ForeignDigest[];
   /** Whether it is as the host keeps it, without members that it does not know. */

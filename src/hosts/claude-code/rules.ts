@@ -50,5 +50,4 @@ export const finding = findingsOf({
   KIND_UNKNOWN: ['INPUT', 'warning', 'a kind of line that is known'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

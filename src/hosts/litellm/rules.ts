@@ -44,5 +44,4 @@ export const finding = findingsOf({
   CALL_LOGGED_AGAIN: ['LL-13', 'warning'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

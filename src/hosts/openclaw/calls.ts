@@ -81,7 +81,6 @@ export interface CallReport {
   readonly isError: boolean;
 }
 
-/** A report of a call that hooks have. */
 interface KnownReport {
   readonly entry: Entry;
   readonly base: ClaimBase;
@@ -92,7 +91,6 @@ interface KnownReport {
 /** Where a claim of a call comes from: what stands before its id, but for hooks. */
 type CallSource = 'hook' | CallReport['source'];
 
-/** All calls of one reading. */
 export class Calls {
   readonly #context: Context;
   readonly #all: Call[] = [];

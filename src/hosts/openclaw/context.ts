@@ -45,7 +45,6 @@ export function hookText({ event, ctx }: Pick<HookCall, 'event' | 'ctx'>, name: 
   return textAt(event, name) ?? textAt(ctx, name);
 }
 
-/** One reading. */
 export class Context {
   readonly builder: ReadingBuilder;
   readonly profile: Profile;

@@ -77,7 +77,6 @@ interface RunSum {
   readonly isOnly: boolean;
 }
 
-/** All calls of models of one reading. */
 export class ModelCalls {
   readonly #context: Context;
   readonly #byKey = new Map<string, ModelCall>();

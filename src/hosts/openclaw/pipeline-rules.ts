@@ -67,5 +67,4 @@ export const finding = findingsOf({
   FAILED_CLOSED: ['OC-9.13', 'violation', 'allow', 'cancel'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

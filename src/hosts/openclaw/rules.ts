@@ -76,5 +76,4 @@ export const finding = findingsOf({
   COST_TOTAL_DIFFERS: ['OC-14', 'warning'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

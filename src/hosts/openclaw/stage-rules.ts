@@ -152,7 +152,6 @@ export class Followers<P> {
     this.#most = most;
   }
 
-  /** What came of a stage. */
   ended(stage: string, correlation: string, subject: string | undefined, at: P, isCancelled: boolean): void {
     for (const family of DOWNSTREAM.get(stage) ?? []) {
       const key = `${family}\n${correlation}`;

@@ -42,5 +42,4 @@ export const finding = findingsOf({
   USAGE_IN_LOG: ['OT-15', 'info'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

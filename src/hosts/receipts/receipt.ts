@@ -54,7 +54,6 @@ export interface ReceiptAction {
   readonly meters?: MeterVector | undefined;
 }
 
-/** A receipt, read. */
 export interface Receipt {
   readonly at: HostPlace;
   readonly value: SourceValue;

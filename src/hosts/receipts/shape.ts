@@ -8,7 +8,6 @@ import { finding } from './rules.js';
 /** The longest text of an id, a name or a key, in UTF-16 code units. */
 const MAX_TEXT_LENGTH = 4_096;
 
-/** What a text is to be. */
 export interface TextShape {
   readonly pattern?: RegExp | undefined;
   /** For people: what the pattern stands for. */

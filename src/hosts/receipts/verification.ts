@@ -68,7 +68,6 @@ export class Verification {
     this.#corrected.set(receipt, by);
   }
 
-  /** What corrects a receipt. */
   correctionOf(receipt: Receipt): Receipt | undefined {
     return this.#corrected.get(receipt);
   }

@@ -8,7 +8,6 @@ import { compareQuantities, formatQuantity } from '../../base/value/quantity.js'
 import type { LedgerCall } from './ledger-calls.js';
 import type { Seen } from './reconcile-sources.js';
 
-/** What is compared of a call. */
 export type CallAspect = 'tool' | 'params' | 'decision' | 'execution' | 'outcome' | 'meters';
 interface Difference {
   readonly code: ReconcileCode;

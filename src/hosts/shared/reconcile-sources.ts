@@ -101,7 +101,6 @@ export type FoundBy = 'id' | 'meta' | 'item' | 'content';
 /** Observations of one id that are looked at; more of them are not told apart. */
 const MAX_CANDIDATES = 64;
 
-/** One source, indexed. */
 export class IndexedSource {
   readonly source: ReconcileSource;
   readonly seen: readonly Seen[];

@@ -49,7 +49,6 @@ import { IndexedSource, type ReconcileSource, type Seen } from './reconcile-sour
 export const RECONCILE_STATEMENT =
   'This compares what the ledger and the given files recorded, and nothing else. It does not say that what none of them recorded did not happen.';
 
-/** How a ledger is reconciled. */
 export interface ReconcileOptions {
   /** Which calls are counted. Default: all. What is compared with what does not depend on it. */
   readonly selection?: RecordSelection | undefined;

@@ -40,7 +40,6 @@ export interface ModelUsage {
 /** The code of what a provider states of usage and cannot be read: such a call was made, and how much it used is not known. */
 export const MODEL_USAGE_INVALID = 'MODEL_USAGE_INVALID';
 
-/** The usage of a call, and of which model. */
 export interface ModelCall extends ModelUsage {
   /** The model that answered, as its provider names it. */
   readonly model: string;
@@ -49,7 +48,6 @@ export interface ModelCall extends ModelUsage {
   readonly at?: string | undefined;
 }
 
-/** What a call cost. */
 export interface PricedCall {
   readonly usd: Meter;
   readonly provider: string;
@@ -57,7 +55,6 @@ export interface PricedCall {
   readonly pricingSnapshotDigest: Digest;
 }
 
-/** Prices calls of models. */
 export interface CallPricing {
   /** Every unit that a call may be metered in. */
   readonly units: readonly string[];

@@ -34,7 +34,6 @@ interface OwnGrant {
   >;
 }
 
-/** What a ledger sets aside for others. */
 export interface SetAside {
   readonly slices: readonly OwnSlice[];
   /** By id, in ledger order. */
@@ -101,7 +100,6 @@ export function listSpent(state: VerifyState): SpentSlice[] {
   return [...spent.values()];
 }
 
-/** A ledger of a fleet. */
 export interface FleetPart {
   readonly path: string;
   /** `sha-256:…` */

@@ -41,7 +41,6 @@ export interface SettleSlicesOptions {
 export interface ClosedSlice {
   /** The slice's action in the parent, `sha-256:…`. */
   readonly sliceId: string;
-  /** The grant in the child. */
   readonly grantId: string;
   /** Of each unit that the grant caps. */
   readonly used: readonly Meter[];

@@ -51,7 +51,6 @@ export interface OpenedSlice extends GivenSlice {
   readonly seq: number;
 }
 
-/** What to set aside. */
 export interface OpenSliceOptions {
   /** The parent's grant: its seq, id (`sha-256:…`) or unambiguous prefix; over an index its id. */
   readonly grantId: string;

@@ -70,7 +70,6 @@ interface Facts {
   readonly ledger: FleetLedger;
   readonly bytes: number;
   readonly notChecked: readonly NotChecked[];
-  /** What it sets aside. */
   readonly setAside: SetAside;
   /** What it spends. */
   readonly spent: readonly SpentSlice[];

@@ -40,7 +40,6 @@ const KEPT_PERMISSIONS = 0o777;
 /** What is in them is no file; /dev/shm is for everybody's. */
 const OF_THE_SYSTEM = /^\/(?:proc|sys|dev(?!\/shm\/))(?:\/|$)/;
 
-/** A folder of a path, held open. */
 interface Held {
   /** A path that leads to this very folder. */
   readonly path: string;

@@ -13,7 +13,6 @@ import {
   GRANTS_POLICY,
 } from './evaluator.js';
 
-/** A decision that is expected, and its entry. */
 export interface ExpectedDecision {
   /** The request, with its time. */
   readonly request: AuthorizationRequest;

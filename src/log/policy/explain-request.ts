@@ -69,7 +69,6 @@ export interface RequestApproval {
   readonly counts: boolean;
 }
 
-/** One request for approval. */
 export interface ExplainedRequest extends Omit<PendingApproval, 'status' | 'approvals'> {
   /** As of {@link PendingApproval}; `closed`: the same call was allowed since; `refused`: it was denied for something that no approval lifts. */
   readonly status: PendingApproval['status'] | 'closed' | 'refused';

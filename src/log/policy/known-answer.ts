@@ -18,7 +18,6 @@ import type { AuthorizationDecision, AuthorizationRequest } from './evaluator.js
 
 export interface KnownAnswer {
   readonly decision: AuthorizationDecision;
-  /** The allowed action. */
   readonly recorded: Appended;
 }
 
@@ -65,7 +64,6 @@ export function findKnownAnswer(
   return answer(state, request, same, honoured);
 }
 
-/** What became of a call. */
 export interface FoundCall {
   readonly open?: KnownCall;
   /** The action that was executed, `sha-256:…`. */
@@ -88,7 +86,6 @@ export interface KnownCall {
   readonly paramsDigest: string;
   /** `sha-256:…` */
   readonly intentDigest: string;
-  /** When it was allowed. */
   readonly allowedAt: string;
   /** Until when it may be begun. */
   readonly expiresAt: string | undefined;

@@ -53,7 +53,6 @@ export function isHeldAtOnce(state: VerifyState, grant: Grant): boolean {
   return state.links.starts.size <= MAX_LISTED || RunningStarts.of(state).hold(grant) !== undefined;
 }
 
-/** A start as it was counted. */
 interface Counted {
   /** Undefined for one that counts no more than its action's reservation: such starts share what is known of them. */
   readonly id: string | undefined;
@@ -184,7 +183,6 @@ interface Held {
   common: bigint;
 }
 
-/** What runs under one grant. */
 class Under {
   readonly index: number;
   count = 0;

@@ -18,7 +18,6 @@ import { verifyLine } from '../../rules/verify/verify-line.js';
 import type { DecidingBound } from './deciding-bound.js';
 import { draftDecision, GrantEvaluator } from './evaluator.js';
 
-/** A call that was made. */
 export interface MadeCall {
   /** A ToolName (SPEC §2). */
   readonly toolName: string;
@@ -118,7 +117,6 @@ function checkedCall<C extends MadeCall>(call: C): C {
   return call;
 }
 
-/** A ledger in memory that has one grant. */
 class Scratch {
   readonly #state: VerifyState = startVerification(undefined, defaultBackend);
   readonly #evaluator = new GrantEvaluator(this.#state);

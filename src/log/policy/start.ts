@@ -56,7 +56,6 @@ export async function startExecution(
   return maker.started(await decideUnder(ledger, wanted, makes, { signal, before }));
 }
 
-/** A start that is expected, and its entry. */
 export interface ExpectedStart {
   readonly what: StartOf;
   readonly startedAt: string;
@@ -124,7 +123,6 @@ function readClock(now: StartRequest['now'] = () => presentTime()): string {
   return typeof now === 'string' ? now : now();
 }
 
-/** What a start says of its permission. */
 type StartOf = Pick<
   Permission,
   'authorizationId' | 'principalId' | 'toolName' | 'intentDigest' | 'paramsDigest' | 'startId'

@@ -14,7 +14,6 @@ export class Notices {
   readonly #channel: string;
   readonly #reading: () => Promise<Session>;
   readonly #waiting = new Set<() => void>();
-  /** The session that listens. */
   #listening: Session | undefined;
   #isWatched = false;
   #isDue = false;

@@ -21,7 +21,6 @@ import type { PostgresPlace } from './postgres-url.js';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What a statement answers. */
 export interface Answer {
   readonly rows: readonly Row[];
   readonly count: number;

@@ -35,7 +35,6 @@ export interface SampleOptions extends CommonOptions {
   readonly selection?: RecordSelection | undefined;
 }
 
-/** What was drawn, and by what. */
 export interface Sample {
   readonly treeSize: number;
   /** `sha-256:…` */

@@ -88,7 +88,6 @@ export class FileStore implements LedgerStore {
   #earlier: string[] = [];
   /** The file appended to; undefined if a new segment is due. */
   #last: OpenFile | undefined;
-  /** The locked descriptor. */
   #lock: OpenFile | undefined;
   /** A descriptor that was unlocked, to be locked again. */
   #unlocked: OpenFile | undefined;

@@ -135,7 +135,6 @@ export class AdmissionRules {
     );
   }
 
-  /** The keys not revoked. */
   keys(): Key[] {
     const saved = this.#state.keyring.save();
     return saved.filter(({ revokedBy }) => revokedBy === undefined).map(({ key }) => key);

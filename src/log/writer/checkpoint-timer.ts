@@ -45,7 +45,6 @@ export class CheckpointTimer {
     return this.#schedule !== undefined;
   }
 
-  /** Sets the timer for the next checkpoint. */
   set(): void {
     this.clear();
     if (this.#schedule === undefined) return;

@@ -226,7 +226,6 @@ function genesisIdOf({ genesis }: RunningVerification): string {
   return toDigestText(genesis.event_id.b64);
 }
 
-/** Writes the genesis record. */
 async function begin(
   { store, running, rules, maker }: Pick<ReadParts, 'store' | 'running' | 'rules' | 'maker'>,
   { onNotice }: OpeningOptions,

@@ -91,7 +91,6 @@ export class SigningThreads {
     return this.#signatures.has(eventBytes);
   }
 
-  /** The signature by a thread, base64url. */
   take(eventBytes: Uint8Array): string | undefined {
     return this.#signatures.get(eventBytes);
   }

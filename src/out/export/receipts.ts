@@ -43,7 +43,6 @@ export interface RecordReceipt {
   readonly bytes: Uint8Array;
 }
 
-/** What {@link exportReceipts} gave. */
 export interface ReceiptsExport extends ExportPass {
   readonly receipts: number;
   /** Selected records that are no well-formed records of that place: none is made of these. */

@@ -27,7 +27,6 @@ const MAX_OPEN = 5;
 /** The path of what was read from a stream. */
 const STREAM = '-';
 
-/** How verdicts are painted. */
 export const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
 
 const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const;

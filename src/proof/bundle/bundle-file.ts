@@ -36,7 +36,6 @@ import type { RecordSelection } from '../../rules/selection.js';
 import { MAX_TRUST_POLICY_BYTES } from '../../rules/trust/trust-policy.js';
 import { BUNDLE_NAME, isBundle, SELF_DESCRIBED } from './bundle-start.js';
 
-/** The largest bundle, in bytes. */
 export const MAX_BUNDLE_BYTES = 268_435_456;
 /** The most stretches in a bundle. */
 export const MAX_STRETCHES = 1_000;
@@ -55,7 +54,6 @@ const HASH_BYTES = 32;
 const NEWLINE = 0x0a;
 const TAGS: ReadonlySet<number> = new Set([COSE_SIGN1_TAG]);
 
-/** A record in a bundle. */
 export interface BundledRecord {
   /** Its position in the ledger, from 0. */
   readonly seq: number;

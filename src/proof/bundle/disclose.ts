@@ -26,7 +26,6 @@ interface ContentPlace {
   readonly pointer: string;
 }
 
-/** A content, and the records that name it. */
 export interface FoundContent {
   readonly name: string;
   /** `sha-256:…` of its bytes and, if it is JSON in another form, of its canonical form. */

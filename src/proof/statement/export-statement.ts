@@ -43,7 +43,6 @@ const OPTIONS: OptionTypes<StatementOptions> = {
   timeVerified: 'string',
 };
 
-/** A signed statement. */
 export interface MadeStatement {
   /** The DSSE envelope: one line of JSON and a newline. */
   readonly bytes: Uint8Array;

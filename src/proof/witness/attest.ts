@@ -45,7 +45,6 @@ export interface AttestResult {
   readonly refused: readonly NoteSignature[];
   /** Lines left out because their key is unknown. */
   readonly unknown: readonly NoteSignature[];
-  /** The last appended attestation, if any. */
   readonly attestation: Appended | undefined;
   /** The checkpoint's note with the cosignatures. */
   readonly note: string;

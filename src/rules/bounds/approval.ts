@@ -29,7 +29,6 @@ export interface Approval {
   readonly usedBy: string | undefined;
 }
 
-/** The key of a signer of an approval. */
 export interface ApprovalSigner {
   readonly keyid: string;
   readonly isAuthority: boolean;

@@ -60,7 +60,6 @@ const BOUNDS = `${GRANT}/bounds`;
 /** The member by which a grant names its slice. */
 export const SLICE_POINTER = `${GRANT}/slice/event_id`;
 
-/** A grant that spends a slice. */
 export type SpendingGrant = Pick<Grant, 'principalId' | 'expiresAt'> & {
   readonly accounts: ReadonlyMap<string, { readonly cap: Rational }>;
 };

@@ -33,7 +33,6 @@ export interface OpenStart {
   readonly meters: MeterVector;
 }
 
-/** An open start and its grant. */
 export interface Running {
   readonly start: OpenStart;
   /** The grant that it runs under, directly or by an action. */

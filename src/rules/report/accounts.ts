@@ -15,14 +15,12 @@ import { findWithdrawal } from '../bounds/withdrawal.js';
 import type { SavedKey } from '../trust/keyring.js';
 import type { VerifyState } from '../verify/state.js';
 
-/** One allowed grant. */
 export interface GrantAccount {
   /** `sha-256:…` */
   readonly eventId: string;
   readonly seq: number;
   readonly principalId: string;
   readonly expiresAt: string | undefined;
-  /** The grant that it was delegated from. */
   readonly parentId: string | undefined;
   /** By the grant's own revocation, or one above it. */
   readonly withdrawn: GrantWithdrawn | undefined;
@@ -98,7 +96,6 @@ export interface UnstartedAction extends OpenAuthorization {
   /** Undefined for an action without a grant. */
   readonly grantId: string | undefined;
   readonly principalId: string;
-  /** When it was allowed. */
   readonly occurredAt: string;
   /** Until when it may be begun. */
   readonly expiresAt: string | undefined;
@@ -121,7 +118,6 @@ export function* unstartedActions({ links }: VerifyState): Generator<UnstartedAc
   }
 }
 
-/** A started execution that is not recorded. */
 export interface StartedAuthorization {
   /** Of the start. */
   readonly eventId: string;

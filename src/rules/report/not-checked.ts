@@ -38,7 +38,6 @@ export const NOT_CHECKED_CODES = [
 
 export type NotCheckedCode = (typeof NOT_CHECKED_CODES)[number];
 
-/** Something that was not checked. */
 interface NotChecked {
   readonly code: NotCheckedCode;
   readonly message: string;

@@ -28,7 +28,6 @@ export interface RingKey {
   readonly key: Key;
   readonly publicKey: PublicKey;
   readonly verification: VerificationKey;
-  /** The verification of a passkey. */
   readonly passkey: PasskeyVerification | undefined;
   readonly patterns: KeyPatterns;
   /** Keyids of the signers that added it; undefined for a key of genesis or of a policy. */

@@ -28,7 +28,6 @@ export interface PolicyLog {
   readonly url?: string;
 }
 
-/** A witness. */
 export interface PolicyWitness {
   /** Its name in the policy, without a meaning elsewhere. */
   readonly name: string;
@@ -53,7 +52,6 @@ export interface SkippedPolicyKey {
   readonly name: string;
   /** The type of its vkey, as in `0x02`. */
   readonly type: string;
-  /** The number of its line. */
   readonly line: number;
 }
 

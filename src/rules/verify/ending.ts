@@ -63,7 +63,6 @@ export interface Ending {
 /** Verdicts of records that a checkpoint may need to cover. */
 const COVERABLE = ['ok', 'denied', 'violation'] as const;
 
-/** A checkpoint that seals. */
 interface Seal {
   readonly treeSize: number;
   /** The records up to it: those it covers, and its own. */

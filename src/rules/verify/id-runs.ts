@@ -229,7 +229,6 @@ class Run {
   }
 }
 
-/** Reads a run from its beginning to its end. */
 class Cursor {
   words = new Uint32Array(0);
   at = 0;

@@ -97,7 +97,6 @@ export class LineFindings {
     return this.#context;
   }
 
-  /** Lists findings of other lines. */
   list(findings: readonly Finding[]): void {
     if (findings.length > 0) (this.#listed ??= []).push(...findings);
   }

@@ -24,7 +24,6 @@ export const MAX_OPEN_STARTS = 1_000;
 
 const RECORDER = /^[A-Za-z0-9_-]{16,128}$/;
 
-/** A start that was taken over, with its action or grant. */
 interface TakenStart {
   readonly start: OpenStart;
   readonly action: Action | undefined;

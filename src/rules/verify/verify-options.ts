@@ -17,13 +17,11 @@ import type { VerifiedRecord } from './verified-record.js';
 /** How many findings a report lists by default (SPEC §9). */
 export const DEFAULT_MAX_FINDINGS = 1_000;
 
-/** The largest `threads`. */
 export const MAX_THREADS = 256;
 
 /** The default of `maxMemory`: enough for two million events. */
 const DEFAULT_MAX_MEMORY = 96 * 1024 * 1024;
 
-/** The smallest `maxMemory`. */
 export const MIN_MAX_MEMORY = 64 * 1024;
 
 /** Options of `runVerification`. */
@@ -92,7 +90,6 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The type of each of {@link VerifyOptions}. */
 export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   trust: 'object',
   witnessPolicy: 'object',

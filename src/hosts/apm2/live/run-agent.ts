@@ -40,7 +40,6 @@ import { Watch } from './watch.js';
 export interface RunAgentOptions {
   /** Decides; its ledger's signer must have the role `authority`, for the grant. */
   readonly gate: Gate;
-  /** What acts. */
   readonly tools: KernelTools;
   /** The profile's JSON. Undefined: there is none of the asked hash, which closes the episode. */
   readonly profile: Uint8Array | undefined;

@@ -43,7 +43,6 @@ import { type FailModeRow, FailModes } from './fail-modes.js';
 import { draftTeller, ratifiedTeller, type Teller } from './tell.js';
 import { type Act, ACTS, madeUpId, type Proposal, type Verdict } from './verdict.js';
 
-/** The host that an adapter is for. */
 export interface CgfHostConfig {
   /** `openclaw`, `langgraph`, `custom`. */
   readonly hostType: string;
@@ -249,7 +248,6 @@ const ACTION_OPTIONS: OptionTypes<CgfAction> = {
   capacitySignals: 'object',
 };
 
-/** As it was registered. */
 interface Registration {
   readonly adapterId: string;
   /** By a monotonic clock, in milliseconds. */

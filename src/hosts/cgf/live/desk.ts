@@ -25,7 +25,6 @@ import type { HostConfig, Proposal } from './proposal.js';
 import { contentText } from './replay.js';
 import { Turns } from './turns.js';
 
-/** How a desk decides. */
 export interface DeskOptions {
   readonly policy: PolicyBundle | undefined;
   readonly isPlain: boolean;

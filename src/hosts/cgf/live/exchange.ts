@@ -56,7 +56,6 @@ export class CgfExchange {
     return this.#ask('v1/evaluate', body, signal);
   }
 
-  /** Reports an outcome. */
   async report(body: object): Promise<Delivery> {
     const { status } = await this.#send('v1/outcomes/report', body, REPORT_TIMEOUT_MS);
     if (status >= 200 && status < 300) return 'taken';

@@ -15,7 +15,6 @@ import type { Fields } from './fields.js';
 const MAX_REFERENCE = 1_024;
 const MAX_PRIORITY = 100;
 
-/** A proposal that is sound. */
 export interface Proposal {
   readonly id: string;
   readonly adapterId: string | undefined;

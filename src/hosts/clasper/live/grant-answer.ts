@@ -42,7 +42,6 @@ export interface GrantedScope {
   readonly stated: { readonly capabilities: string[]; readonly max_steps: number; readonly max_cost: number };
 }
 
-/** What the answer says. */
 export type RequestAnswer =
   | { readonly kind: 'allow'; readonly granted: GrantedScope }
   | { readonly kind: 'deny'; readonly code: string }

@@ -11,7 +11,6 @@ export interface Report {
   /** Of the payload, `sha256:…`. */
   readonly hash: string;
   readonly isSigned: boolean;
-  /** What was sent. */
   readonly bytes: Uint8Array;
 }
 

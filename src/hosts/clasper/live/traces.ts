@@ -25,7 +25,6 @@ import { TOOL_TOKEN_SECONDS } from './tools.js';
 
 /** A call of a tool, as a trace tells of it. */
 export interface TracedCall {
-  /** Of its token. */
   readonly jti: string;
   readonly done: CallOutcome;
 }

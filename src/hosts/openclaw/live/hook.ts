@@ -14,7 +14,6 @@ import { forgetOldest } from '../stage-rules.js';
 import { asyncHandler, type Contribution, type StageHandler } from './contribution.js';
 import { type FrozenObject, memberOf, type PipelineEvent, textOf } from './event.js';
 
-/** A handler as it was registered for a hook. */
 export type HookHandler = (event: Record<string, unknown>, context: Record<string, unknown>) => unknown;
 
 /** A hook's handler, and how it is registered. */

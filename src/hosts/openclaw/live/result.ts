@@ -39,7 +39,6 @@ export function isFault(value: unknown): value is HandlerFault {
   return typeof value === 'object' && value !== null && faults.has(value);
 }
 
-/** A candidate of a resolver. */
 export interface Candidate {
   readonly target: FrozenJson;
   readonly rank: number;
@@ -54,7 +53,6 @@ export interface StageResult {
   readonly decision?: 'allow' | 'cancel';
   readonly reason?: string;
   readonly candidates?: readonly Candidate[];
-  /** As it is traced. */
   readonly traced: JsonObject;
 }
 

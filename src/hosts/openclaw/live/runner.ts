@@ -43,7 +43,6 @@ import {
 } from './event.js';
 import { type Candidate, HandlerFault, isFault, PROMPT_LISTS, readResult, TRACE_DEPTH } from './result.js';
 
-/** Whose contribution it is. */
 export interface ContributionName {
   readonly extensionId: string;
   readonly contributionId: string;
@@ -88,7 +87,6 @@ export interface PipelineOptions {
   readonly onProblem?: ((problem: StageProblem) => void) | undefined;
 }
 
-/** What a stage begins with. */
 export interface StageInput {
   /** The object that mutators patch: of a tool call its parameters, of a message its fields. Default `{}`. */
   readonly working?: object | undefined;
@@ -102,7 +100,6 @@ export interface StageInput {
   readonly providers?: readonly string[] | undefined;
 }
 
-/** What came of a stage. */
 export interface StageOutcome {
   readonly event: PipelineEvent;
   readonly decision: 'allow' | 'cancel';
@@ -422,7 +419,6 @@ interface StageStart {
   readonly working: FrozenObject;
 }
 
-/** One event in its stage. */
 class Stage {
   readonly event: PipelineEvent;
   readonly rule: StageRule;
@@ -595,7 +591,6 @@ function viewOf({ event, context }: Stage): {
   return { view, abort: (reason) => made().abort(reason) };
 }
 
-/** The rules of all stages that have one. */
 function rulesWith(stages: Readonly<Record<string, StageRule>>): ReadonlyMap<string, StageRule> {
   const rules = new Map<string, StageRule>();
   for (const [family, rule] of PIPELINE_FAMILIES) if (rule !== undefined) rules.set(family, rule);

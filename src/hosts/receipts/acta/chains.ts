@@ -21,7 +21,6 @@ export interface ActaIssued extends Receipt, Pick<ActaReceipt, 'shape' | 'body'>
   readonly fault?: ActaFault | undefined;
 }
 
-/** A link that a receipt has. */
 interface Link {
   /** RFC 6901, in the receipt. */
   readonly pointer: string;

@@ -41,7 +41,6 @@ export function isUndecidable({ code }: ActaFault): boolean {
   return UNDECIDABLE.includes(code);
 }
 
-/** A receipt of a known shape. */
 export interface ActaReceipt {
   readonly shape: 'envelope' | 'flat';
   /** Where what is decided stands: the payload, or a flat receipt itself. */

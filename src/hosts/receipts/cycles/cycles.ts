@@ -21,7 +21,6 @@ import { checkSettlements, type CyclesReceipt } from './reservations.js';
 import { CYCLES_RULES, finding } from './rules.js';
 import { type ArtifactType, findShapeFault } from './shape.js';
 
-/** The format cycles-evidence/v0.1. */
 const cyclesFormat: ReceiptFormat<CyclesReceipt> = {
   name: 'cycles',
   title: 'Cycles evidence (cycles-evidence/v0.1)',

@@ -242,7 +242,6 @@ const ERROR_RESPONSE = object(
   { trace_id: TRACE_ID, details: open },
 );
 
-/** The requests of each endpoint. */
 const ENDPOINTS: Readonly<Record<string, Shape>> = {
   'POST /v1/decide': DECISION_REQUEST,
   'POST /v1/reservations': RESERVE_REQUEST,

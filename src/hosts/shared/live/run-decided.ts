@@ -14,7 +14,6 @@ export interface CallReport {
   readonly output?: unknown;
 }
 
-/** How a call ended. */
 export interface RanCall {
   readonly outcome: 'success' | 'failure' | 'unknown';
   readonly result: Exclude<GuardedOutcome, { readonly kind: 'left' }>;

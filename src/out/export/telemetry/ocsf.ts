@@ -16,7 +16,6 @@ import { safeJson } from './safe-json.js';
 
 export const OCSF_VERSION = '1.9.0-dev';
 
-/** What {@link exportOcsf} wrote. */
 export interface OcsfExport extends ExportPass {
   /** Selected records that name no time: no event can be made of these. */
   readonly skipped: number;

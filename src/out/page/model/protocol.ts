@@ -195,7 +195,6 @@ export interface Timeline {
   readonly unsealedRecords: number;
 }
 
-/** Signers of grants and actions. */
 export interface Granter {
   /** The names of the keys; empty without a valid signature. */
   readonly signers: readonly string[];
