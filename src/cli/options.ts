@@ -55,11 +55,10 @@ const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_60
 /** How often checkpoints are made: a number of records, or a time such as 30s, 15m, 1h or 1d. */
 export function checkpointSchedule(text: string): CheckpointSchedule {
   const [, digits = '', unit = ''] = /^([1-9]\d{0,9})([smhd]?)$/.exec(text) ?? [];
-  if (digits === '') {
+  if (digits === '')
     throw new InvalidArgumentError(
       'Expected a number of records such as 1000, or a time such as 30s, 15m, 1h or 1d.',
     );
-  }
   const scale = UNIT_MS[unit];
   return scale === undefined ? { records: Number(digits) } : { milliseconds: Number(digits) * scale };
 }
@@ -135,15 +134,13 @@ export function assertPatterns({
   readonly principal?: string | undefined;
   readonly tool?: string | undefined;
 }): void {
-  if (principal !== undefined && !isPrincipalPattern(principal)) {
+  if (principal !== undefined && !isPrincipalPattern(principal))
     throw usageError(
       `${printable(principal)} is not a valid principal pattern`,
       'such as agent:a1, agent:* or *',
     );
-  }
-  if (tool !== undefined && !isToolPattern(tool)) {
+  if (tool !== undefined && !isToolPattern(tool))
     throw usageError(`${printable(tool)} is not a valid tool pattern`, "such as fs.read, 'fs.*' or '*'");
-  }
 }
 
 /** `HOST:PORT`. */
@@ -187,9 +184,8 @@ export function meterList(text: string, previous: readonly Meter[] = []): Meter[
   for (const part of text.split(',')) {
     const { unit, amount, problem } = readPair(part);
     if (problem !== undefined) throw new InvalidArgumentError(`Expected ${problem}.`);
-    if (list.some((meter) => meter.unit === unit)) {
+    if (list.some((meter) => meter.unit === unit))
       throw new InvalidArgumentError(`Expected each unit once, found ${unit} twice.`);
-    }
     const { vector, problems } = readAmounts({ [unit]: amount });
     const [wrong] = problems;
     if (wrong !== undefined) throw new InvalidArgumentError(`${wrong.message}.`);

@@ -55,9 +55,8 @@ function collectOutputs<F extends string>(
     const at = text.indexOf('=');
     const format = formats.find((each) => each === text.slice(0, Math.max(at, 0)));
     const path = text.slice(at + 1);
-    if (format === undefined || path === '') {
+    if (format === undefined || path === '')
       throw new InvalidArgumentError(`Expected format=path, the format one of ${formats.join(', ')}.`);
-    }
     return [...previous, { format, path }];
   };
 }

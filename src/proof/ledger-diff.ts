@@ -172,12 +172,11 @@ function describe({ line, segment }: LedgerLine): DescribedLine {
     byte_offset: offset,
     byte_length: length,
   };
-  if (length === 0 || length > MAX_LINE_BYTES) {
+  if (length === 0 || length > MAX_LINE_BYTES)
     return {
       record: { ...place, ...UNREAD, code: length === 0 ? 'LINE_BLANK' : 'LINE_TOO_LONG' },
       value: undefined,
     };
-  }
   const { faults, seq, span, eventId, eventType, occurredAt, principalId, layout } = examineLine(
     line.bytes,
     undefined,

@@ -69,9 +69,8 @@ export function ingestJson(
   if (!(bytes instanceof Uint8Array)) throw new TypeError(`expected a Uint8Array, found ${typeof bytes}`);
   const { numbers = 'exact' } = options;
   const isOne = numbers === 'exact' || numbers === 'double' || numbers === 'quantity';
-  if (!isOne && typeof numbers !== 'function') {
+  if (!isOne && typeof numbers !== 'function')
     throw new TypeError(`expected numbers to be exact, double or quantity, found ${String(numbers)}`);
-  }
   return new Ingestion(bytes, isOne ? () => numbers : numbers).run();
 }
 
@@ -138,9 +137,8 @@ class Ingestion extends JsonParser {
     if (!Number.isFinite(value)) this.#add('NON_FINITE_NUMBER', 'Invalid', offset);
     else if (isUnsafeInteger(text, value)) this.#add('UNSAFE_INTEGER', 'Invalid', offset);
     else if (Object.is(value, -0)) this.#add('NEGATIVE_ZERO', 'Invalid', offset);
-    else if (!equalNumberTexts(text, String(value))) {
+    else if (!equalNumberTexts(text, String(value)))
       this.#add('NUMBER_INEXACT', mode === 'double' ? 'Lossy' : 'Invalid', offset);
-    }
     return value;
   }
 

@@ -76,14 +76,13 @@ export function decodeSourceJson(
   options: SourceJsonOptions = {},
 ): Result<SourceValue, Fault<SourceJsonCode>> {
   const invalid = findInvalidUtf8(bytes, 0, bytes.length);
-  if (invalid >= 0) {
+  if (invalid >= 0)
     return fail({
       code: 'INVALID_UTF8',
       offset: invalid,
       expected: 'UTF-8',
       actual: excerptBytes(bytes, invalid, bytes.length),
     });
-  }
   return new SourceParser(bytes, options).run();
 }
 

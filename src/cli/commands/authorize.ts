@@ -232,12 +232,11 @@ async function readParams(
   const given = [params, paramsDigest, command.length > 0 ? command : undefined].filter(
     (each) => each !== undefined,
   );
-  if (given.length !== 1) {
+  if (given.length !== 1)
     throw usageError(
       'expected one of --params, --params-digest and a command after --',
       'what is to be done must be known to be allowed',
     );
-  }
   if (paramsDigest !== undefined) {
     if (attach)
       throw usageError('--attach needs the parameters, by --params or as a command: a digest has no content');
@@ -255,13 +254,11 @@ async function readIntent(
   { intent, intentDigest, tool, params: file }: AuthorizeCommandOptions,
   params: Digest,
 ): Promise<Digest> {
-  if (intent !== undefined && intentDigest !== undefined) {
+  if (intent !== undefined && intentDigest !== undefined)
     throw usageError('--intent and --intent-digest exclude each other');
-  }
   if (intentDigest !== undefined) return digestArgument(intentDigest);
-  if (intent === STDIN && file === STDIN) {
+  if (intent === STDIN && file === STDIN)
     throw usageError('only one of --params and --intent can come from standard input');
-  }
   if (intent !== undefined) return sha256Digest(canonicalOfJson(await readInput(intent, context), intent));
   return sha256Digest(canonicalBytes({ tool_name: tool, tool_params_digest: params }));
 }

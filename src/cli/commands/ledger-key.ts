@@ -309,9 +309,7 @@ export function assertOneSigning({
   readonly key?: string | undefined;
   readonly unsigned?: boolean | undefined;
 }): void {
-  if (unsigned === true && key !== undefined) {
-    throw usageError('--key and --unsigned exclude each other');
-  }
+  if (unsigned === true && key !== undefined) throw usageError('--key and --unsigned exclude each other');
 }
 
 async function openWithOwnKey(
@@ -354,9 +352,7 @@ export async function openWithNewKey(
     return { ledger, signer };
   } catch (error) {
     // If the path exists now, another process may be making the ledger with this key.
-    if (await isMissing(path).catch(() => false)) {
-      await removeFile(keyPath).catch(() => undefined);
-    }
+    if (await isMissing(path).catch(() => false)) await removeFile(keyPath).catch(() => undefined);
     throw error;
   }
 }

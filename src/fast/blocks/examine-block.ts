@@ -204,9 +204,8 @@ function writeHash(target: Uint8Array, at: number, hash: string): void {
 const SAMPLE = 256;
 
 function assertTrue(given: Uint8Array, verdicts: readonly number[]): void {
-  if (given.length !== verdicts.length) {
+  if (given.length !== verdicts.length)
     throw partIsWrong(`has ${given.length} verdicts on ${verdicts.length} signatures`);
-  }
   for (const [index, verdict] of verdicts.entries()) {
     const said = given[index];
     if (said === NOT_COMPUTED || verdict === NOT_COMPUTED || said === verdict) continue;

@@ -185,9 +185,8 @@ function isCount(value: unknown, least: number, most: number): value is number {
 function parse(text: string, input: Input): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Readonly<Record<string, unknown>>;
-    }
   } catch {
     // Refused below, as anything unexpected.
   }

@@ -41,9 +41,8 @@ export class SignatureQueue {
    * @returns The verdict, or NOT_COMPUTED where {@link SignatureQueue.flush} writes it.
    */
   add(key: VerificationKey, event: Uint8Array, sig: string, place: number): number {
-    if (this.#verifier === undefined) {
+    if (this.#verifier === undefined)
       return isValidSignature(eventMessage(event), sig, key) ? VALID : INVALID;
-    }
     const signature = tryDecodeBase64url(sig);
     return signature === undefined ? INVALID : this.#enqueue(this.#verifier, key, event, signature, place);
   }

@@ -525,9 +525,8 @@ function endOfTimestamp(bytes: Bytes, at: Int): Int {
     bytes[at + 11] !== 0x54 ||
     bytes[at + 14] !== COLON ||
     bytes[at + 17] !== COLON
-  ) {
+  )
     return -1;
-  }
   const century = twoDigits(bytes, at + 1);
   const year = twoDigits(bytes, at + 3);
   const month = twoDigits(bytes, at + 6);

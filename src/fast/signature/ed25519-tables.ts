@@ -281,9 +281,8 @@ export class Ed25519Tables {
     if (isEvent) {
       if (!this.#hasHead) memory.set(HEAD, at);
       at += HEAD.length;
-      for (let unit = unitOf(bytes.length); unit >= 1; unit /= 10) {
+      for (let unit = unitOf(bytes.length); unit >= 1; unit /= 10)
         memory[at++] = ZERO + (Math.floor(bytes.length / unit) % 10);
-      }
       memory[at++] = SPACE;
     }
     this.#hasHead = isEvent;

@@ -59,9 +59,8 @@ export interface AnyEvent {
  */
 export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEvent {
   checkOptions('buildEvent', defaults, { occurredAt: 'string', principalId: 'string', ledgerId: 'string' });
-  if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null) {
+  if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null)
     throw new TypeError(`buildEvent: expected a draft, an object, found ${describeValue(draft)}`);
-  }
   return completeDraft(draft, defaults).event;
 }
 

@@ -43,9 +43,8 @@ export interface NoteForm {
 }
 
 export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {}): NoteResult<SignedNote> {
-  if (bytes.length > MAX_NOTE_BYTES) {
+  if (bytes.length > MAX_NOTE_BYTES)
     return malformed(`a note of at most ${MAX_NOTE_BYTES} bytes`, `${bytes.length} bytes`);
-  }
   let whole: string;
   try {
     whole = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -53,9 +52,8 @@ export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {
     return malformed('a note in UTF-8', 'bytes that are not UTF-8');
   }
   const control = /[\u0000-\u0009\u000b-\u001f]/.exec(whole);
-  if (control !== null) {
+  if (control !== null)
     return malformed('no control characters but newlines', `one at character ${control.index}`);
-  }
   const split = whole.lastIndexOf('\n\n');
   if (split === -1) return malformed('a blank line before the signatures', 'none');
   if (!whole.endsWith('\n')) return malformed('a newline at the end', 'none');
@@ -64,9 +62,8 @@ export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {
     .split('\n')
     .slice(0, -1);
   if (lines.length === 0) return malformed('at least one signature line', 'none');
-  if (lines.length > MAX_NOTE_SIGNATURES) {
+  if (lines.length > MAX_NOTE_SIGNATURES)
     return malformed(`at most ${MAX_NOTE_SIGNATURES} signature lines`, `${lines.length}`);
-  }
   const signatures: NoteSignature[] = [];
   const seen = new Set<string>();
   for (const [index, line] of lines.entries()) {
@@ -76,9 +73,8 @@ export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {
     }
     seen.add(line);
     const signature = readSignatureLine(line);
-    if (signature === undefined) {
+    if (signature === undefined)
       return malformed('"— name base64" in each signature line', `other text in line ${index + 1}`);
-    }
     signatures.push(signature);
   }
   return succeed({ text: whole.slice(0, split + 1), signatures });

@@ -33,9 +33,8 @@ export function findMember(
   depth: 1 | 2 = 1,
 ): Span | undefined {
   for (let row = 0; row < marks.count * ROW; row += ROW) {
-    if (marks.rows[row] === depth && isKey(bytes, marks, row, name)) {
+    if (marks.rows[row] === depth && isKey(bytes, marks, row, name))
       return { start: marks.rows[row + 3] as number, end: marks.rows[row + 4] as number };
-    }
   }
   return undefined;
 }

@@ -225,9 +225,8 @@ function asPlainData(fast: ScannedFacts, line: Uint8Array): ExaminedLine {
 
 /** The slow path: the definition, and the source of all faults. */
 export function examineFully(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
-  if (scanCanonical(line, 0, line.length, marks) !== -1) {
+  if (scanCanonical(line, 0, line.length, marks) !== -1)
     return toLine({ ...NO_RECORD, faults: [findByteFault(line)] }, NO_EVENT);
-  }
   const value = parseJson(line);
   if (!isJsonObject(value)) {
     const fault = { code: 'SCHEMA', pointer: '', expected: 'an object', actual: kindOf(value) } as const;

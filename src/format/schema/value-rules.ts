@@ -117,9 +117,8 @@ export function isObject(value: unknown): value is Members {
 }
 
 function checkTimestamp(value: unknown, pointer: string, faults: FaultList): void {
-  if (typeof value === 'string' && !isTimestamp(value)) {
+  if (typeof value === 'string' && !isTimestamp(value))
     faults.add('TIMESTAMP_INVALID', pointer, 'a real date and time', value);
-  }
 }
 
 /** @param keyOf - The key of a unit that must be unique; `undefined` to skip it. */
@@ -138,15 +137,13 @@ function checkMeters(
     const { unit, amount } = meter;
     if (typeof unit === 'string') {
       const key = keyOf(unit);
-      if (key !== undefined && (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key))) {
+      if (key !== undefined && (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key)))
         faults.add('METER_UNIT_DUPLICATE', `${pointer}/${i}/unit`, 'each unit once', unit);
-      }
       seen?.add(key);
     }
     if (!checkQuantity(amount, `${pointer}/${i}/amount`, faults, shaped)) continue;
-    if (isNegativeQuantity(amount as Quantity)) {
+    if (isNegativeQuantity(amount as Quantity))
       faults.add('METER_NEGATIVE', `${pointer}/${i}/amount`, 'an amount that is not negative', amount);
-    }
   }
 }
 
@@ -155,9 +152,8 @@ function checkBasisUnits(bases: unknown, vector: unknown, faults: FaultList): vo
   if (!isObject(bases) || !Array.isArray(vector)) return;
   const units = new Set(vector.map((meter: unknown) => (isObject(meter) ? meter['unit'] : undefined)));
   for (const unit of Object.keys(bases)) {
-    if (!units.has(unit)) {
+    if (!units.has(unit))
       faults.add('SCHEMA', `/meter_basis_by_unit/${stepOf(unit)}`, 'a unit of meter_used', bases[unit]);
-    }
   }
 }
 
@@ -203,9 +199,8 @@ function checkSorted(codes: unknown, pointer: string, faults: FaultList): void {
   for (let i = 1; i < codes.length; i++) {
     const before: unknown = codes[i - 1];
     const code: unknown = codes[i];
-    if (typeof code === 'string' && typeof before === 'string' && code <= before) {
+    if (typeof code === 'string' && typeof before === 'string' && code <= before)
       faults.add('SCHEMA', `${pointer}/${i}`, 'codes in order, each once', code);
-    }
   }
 }
 

@@ -362,11 +362,10 @@ export class GateService {
     let bearer: Bearer | undefined;
     if (tokens === undefined) bearer = isTrustedPeer ? this.#own : undefined;
     else bearer = token === undefined ? undefined : tokens.find(token);
-    if (bearer === undefined) {
+    if (bearer === undefined)
       throw new NorthrootError('TOKEN_INVALID', 'expected a token that this service knows', {
         hint: 'send Authorization: Bearer TOKEN',
       });
-    }
     if (!bearer.may(use)) throw new NorthrootError('NOT_ALLOWED', `this token may not ${use}`);
     return bearer;
   }

@@ -105,12 +105,11 @@ function isRevoked({ revokedAt }: TelemetryKey, issuedAt: string | undefined): b
 
 /** At most as deep as JSON is read. */
 function protoMembers(value: SourceValue, pointer: string): string[] {
-  if (value instanceof SourceObject) {
+  if (value instanceof SourceObject)
     return value.entries().flatMap(([name, member]) => {
       const at = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
       return name === '__proto__' ? [at] : protoMembers(member, at);
     });
-  }
   if (!Array.isArray(value)) return [];
   return (value as readonly SourceValue[]).flatMap((element, i) => protoMembers(element, `${pointer}/${i}`));
 }

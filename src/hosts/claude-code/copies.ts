@@ -78,9 +78,7 @@ export class Copies {
       if (at === undefined) own.push([content, line.item.at]);
       else this.#copies.set(line, { at, isSame: true });
     }
-    for (const [content, at] of own) {
-      addTo(unnamed, content, at);
-    }
+    for (const [content, at] of own) addTo(unnamed, content, at);
   }
 }
 

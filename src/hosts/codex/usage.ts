@@ -59,9 +59,8 @@ export class UsageCount {
       faults.push({ ...DISAGREES, expected: 'a total that grows', actual: 'it fell' });
       return last;
     }
-    if (last !== undefined && !isZero(minus(grown, last))) {
+    if (last !== undefined && !isZero(minus(grown, last)))
       faults.push({ ...DISAGREES, expected: `total grown by ${shown(last)}`, actual: `by ${shown(grown)}` });
-    }
     return grown;
   }
 }

@@ -53,9 +53,7 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   const context = new Context(builder, readProfile(options, builder));
   const entries = new Map<EntryKind, Entry[]>();
   for (const file of files) {
-    for (const entry of entriesOf(file, builder)) {
-      addTo(entries, entry.kind, entry);
-    }
+    for (const entry of entriesOf(file, builder)) addTo(entries, entry.kind, entry);
   }
   const calls = new Calls(context);
   const events = new AgentEvents(context, calls);

@@ -158,9 +158,7 @@ class SpanReader {
 
   /** Parents and totals are only known when all files are read. */
   finish(): HostReading {
-    for (const span of this.#kept) {
-      this.#checkParent(span);
-    }
+    for (const span of this.#kept) this.#checkParent(span);
     this.#countUsage();
     return this.#reading.finish();
   }
@@ -270,13 +268,12 @@ class SpanReader {
       return false;
     }
     const name = toolNameOf(before);
-    if (name !== tool) {
+    if (name !== tool)
       this.#find('DUPLICATE_CALL', span, {
         expected: `a call of ${name ?? 'none'}`,
         actual: tool ?? 'none',
         related: [before.item.at],
       });
-    }
     return true;
   }
 

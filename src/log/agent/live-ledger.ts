@@ -447,9 +447,8 @@ export class LiveLedger {
     const { startedAt, endedAt, errorCode, meterUsed } = outcome;
     const { meterBasis, modelId, provider, pricingSnapshotDigest } = outcome;
     checkDetails('record', { meterBasis, modelId, provider, pricingSnapshotDigest });
-    for (const [name, value] of Object.entries({ startedAt, endedAt, outcome: outcome.outcome })) {
+    for (const [name, value] of Object.entries({ startedAt, endedAt, outcome: outcome.outcome }))
       checkString('record', name, value);
-    }
     if (!Array.isArray(meterUsed)) throw new TypeError('record: expected meterUsed to be an array');
     const makes = (state: VerifyState, id: string): Entry => {
       const permission = findPermission(state, id, {

@@ -191,13 +191,12 @@ class S3Sink implements ObjectSink {
       } catch (error) {
         if (!(error instanceof NorthrootError) || !error.code.startsWith('PEER_')) throw error;
         wasUncertain = true;
-        if (attempt === this.#attempts) {
+        if (attempt === this.#attempts)
           throw new NorthrootError(
             error.code,
             `${this.nameOf(request.key)}: ${error.message}, at the last of ${attempt} tries`,
             { hint: 'what was published is whole: run the command again' },
           );
-        }
       }
       await this.#pause(attempt, answer?.retryAfterMs, request.signal);
     }

@@ -195,12 +195,11 @@ interface Parent {
 
 function readParent(event: AuthorizationEvent): Parent {
   const [fault] = checkEvent(event);
-  if (fault !== undefined) {
+  if (fault !== undefined)
     throw refuse(
       'GRANT_NOT_A_GRANT',
       `the parent is not valid: at ${fault.pointer} expected ${fault.expected}`,
     );
-  }
   const { authorization, decision } = event;
   const isGrant = (event.event_type as string) === 'authorization' && authorization.kind === 'grant';
   if (!isGrant) throw refuse('GRANT_NOT_A_GRANT', 'the parent is not a grant');

@@ -563,11 +563,10 @@ export async function decideUnder(
 
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
   const events = state.events.matchNow(parseRecordName(wanted));
-  if (events === undefined) {
+  if (events === undefined)
     throw new NorthrootError('USAGE', `${printable(wanted)} has to be looked up in the index`, {
       hint: 'give the whole id: resolveAuthorization finds it',
     });
-  }
   return chooseAuthorization(state, wanted, events);
 }
 

@@ -124,18 +124,16 @@ export function assertReaches(
   { origin: own, records }: VerifyState,
   { origin, size }: Pick<Checkpoint, 'origin' | 'size'>,
 ): void {
-  if (own !== undefined && origin !== own) {
+  if (own !== undefined && origin !== own)
     throw new NorthrootError(
       'ORIGIN_MISMATCH',
       `the checkpoint is of ${printable(origin)}, and the ledger is ${printable(own)}`,
     );
-  }
-  if (size > records) {
+  if (size > records)
     throw new NorthrootError(
       'TRUNCATED',
       `the checkpoint covers ${size} records, and the ledger has only ${records}`,
     );
-  }
 }
 
 export function forked(size: number): NorthrootError {

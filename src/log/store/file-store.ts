@@ -299,11 +299,10 @@ export class FileStore implements LedgerStore {
       }
       await lock.close();
       if (this.#isSettled) throw replaced(this.name);
-      if (attempt === MAX_ATTEMPTS) {
+      if (attempt === MAX_ATTEMPTS)
         throw new NorthrootError('FILE_CHANGED', `${printable(this.name)} is replaced again and again`, {
           hint: 'find out what moves the ledger while it is written',
         });
-      }
     }
   }
 
@@ -412,11 +411,10 @@ export class FileStore implements LedgerStore {
    */
   async #prove({ byteOffset, tip }: StorePosition, path: string): Promise<void> {
     await this.#withFile(path, async (file) => {
-      if ((await file.size()) < byteOffset) {
+      if ((await file.size()) < byteOffset)
         throw new NorthrootError('FILE_CHANGED', `${printable(path)} was cut short by someone else`, {
           hint: 'let nothing else write to a ledger, and verify that it is still whole',
         });
-      }
       const { line } = await readLineBefore(file, byteOffset);
       const leaf = line === undefined ? await hashLongLineBefore(file, byteOffset) : leafHash(line);
       if (leaf === undefined || hashToBase64url(leaf) !== tip) throw conflict(printable(this.name));

@@ -67,12 +67,11 @@ export async function isTileTree(path: string): Promise<boolean> {
 export async function openTileTree(folder: string): Promise<TileTree> {
   const path = joinPath(folder, CHECKPOINT_FILE);
   const found = await readPlainFile(path, MAX_NOTE_BYTES);
-  if (found.kind !== 'file') {
+  if (found.kind !== 'file')
     throw new NorthrootError(
       'NOT_A_TILE_TREE',
       `${printable(path)} is not a valid checkpoint: ${nameOf(found)}`,
     );
-  }
   const decoded = decodeCheckpoint(found.bytes);
   if (!decoded.ok) {
     const { expected, actual } = decoded.fault;

@@ -201,9 +201,8 @@ class TreeWriter {
     while (
       this.#inFlight.size >= concurrency ||
       (this.#inFlight.size > 0 && this.#bytesInFlight + own.length > MAX_IN_FLIGHT_BYTES)
-    ) {
+    )
       await Promise.race(this.#inFlight.keys());
-    }
     this.#throwFailure();
     const put: Promise<void> = this.#sink
       .putNew(formatTilePath(id), own, this.#ending.signal)

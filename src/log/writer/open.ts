@@ -231,11 +231,10 @@ async function begin(
   { onNotice }: OpeningOptions,
   genesis: GenesisEvent | undefined,
 ): Promise<void> {
-  if (genesis === undefined) {
+  if (genesis === undefined)
     throw new NorthrootError('LEDGER_EMPTY', `${printable(store.name)} has no records`, {
       hint: 'give the genesis that it is to begin with',
     });
-  }
   assertGenesisKeys(genesis);
   running.adopt(genesis);
   const line = maker.makeGenesisLine(genesis);

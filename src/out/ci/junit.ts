@@ -84,9 +84,8 @@ export function renderJunit(report: LazyReport, { now }: JunitOptions = {}): str
 function toGroupCase({ findings, not_checked: notChecked }: LazyReport, group: CheckGroup): TestCase {
   const own = findings.filter(({ code, severity }) => severity === 'error' && groupOf(code) === group);
   const [worst] = own;
-  if (worst !== undefined) {
+  if (worst !== undefined)
     return fail(group.title, worst.code, `${count(own.length, 'finding')}, first ${messageOf(worst)}`, own);
-  }
   const missing = notChecked.find(({ code }) => code === group.unchecked);
   if (missing === undefined) return { name: group.title, result: 'passed' };
   // What was required has a case of its own, which fails.

@@ -105,7 +105,7 @@ export async function attestCheckpoint(
     if (cosignatures.length === 0) return { ...result, attestation: undefined, note: checkpoint.note };
     const { text } = own;
     let attestation: Appended | undefined;
-    for (const signatures of splitForRecords(text, cosignatures)) {
+    for (const signatures of splitForRecords(text, cosignatures))
       attestation = await ledger.append({
         event: {
           event_type: 'attestation',
@@ -114,7 +114,6 @@ export async function attestCheckpoint(
           principal_id: principalId ?? ledger.principalId,
         } satisfies Partial<AttestationEvent>,
       });
-    }
     const note = formatNote({ text, signatures: [...own.signatures, ...cosignatures] });
     await onAttested?.(note, ledger);
     return { ...result, attestation, note };

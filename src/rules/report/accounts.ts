@@ -245,7 +245,7 @@ export function decimalsOf(
 ): Record<string, MeterDecimals> {
   const byUnit: Record<string, MeterDecimals> = {};
   const text = (amount: Quantity): string => formatExactly(toRational(amount));
-  for (const { unit, cap, used, estimated, reserved, left } of meters) {
+  for (const { unit, cap, used, estimated, reserved, left } of meters)
     byUnit[unit] = {
       cap: text(cap),
       used: text(used),
@@ -253,7 +253,6 @@ export function decimalsOf(
       reserved: text(reserved),
       left: text(left),
     };
-  }
   for (const { unit, amount } of actionCaps) byUnit[unit] = { ...byUnit[unit], action_cap: text(amount) };
   return byUnit;
 }

@@ -164,9 +164,8 @@ export class Keyring {
     if (known === undefined) return false;
     if (known.revokedBy !== undefined) return true;
     this.#keys.set(keyid, { ...known, revokedBy: by });
-    if (this.#source !== undefined && !this.#changed.has(keyid)) {
+    if (this.#source !== undefined && !this.#changed.has(keyid))
       this.#changed.set(keyid, this.#source.indexOf(keyid));
-    }
     return true;
   }
 
@@ -392,12 +391,10 @@ export function findValidityProblem(ringKey: RingKey, instant: string): Entitlem
   const code = 'KEY_NOT_VALID_HERE';
   const revocation = findRevocationProblem(ringKey, Infinity);
   if (revocation !== undefined) return revocation;
-  if (key.valid_from !== undefined && compareTimestamps(instant, key.valid_from) < 0) {
+  if (key.valid_from !== undefined && compareTimestamps(instant, key.valid_from) < 0)
     return { code, expected: `not before ${key.valid_from}`, actual: instant };
-  }
-  if (key.valid_until !== undefined && compareTimestamps(instant, key.valid_until) >= 0) {
+  if (key.valid_until !== undefined && compareTimestamps(instant, key.valid_until) >= 0)
     return { code, expected: `before ${key.valid_until}`, actual: instant };
-  }
   return undefined;
 }
 

@@ -87,9 +87,8 @@ export class IdRuns {
   /** Calls back with every id, in no order. @throws NorthrootError as {@link IdRuns.find} */
   each(take: TakeEntry): void {
     for (const run of this.#runs) {
-      for (const cursor = new Cursor(run, this.#hashes); !cursor.isAtEnd; cursor.next()) {
+      for (const cursor = new Cursor(run, this.#hashes); !cursor.isAtEnd; cursor.next())
         take(cursor.words, cursor.at, cursor.ordinal);
-      }
     }
   }
 

@@ -207,9 +207,8 @@ export function contextOf({ principalId, occurredAt, toolName }: LineFacts): Fin
 /** The amounts that an event used, reserves or caps. */
 export function actOf(examined: ExaminedLine): FindingContext {
   if (!examined.wellFormed) return {};
-  if (examined.type === 'execution') {
+  if (examined.type === 'execution')
     return { eventType: 'execution', ...amountsOf(examined.event().meter_used) };
-  }
   if (examined.type !== 'authorization') return {};
   const { authorization } = examined.event();
   const meters =

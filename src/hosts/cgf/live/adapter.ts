@@ -380,13 +380,12 @@ export class CgfAdapter {
     }
     const { verdict, decision } = decided;
     this.#tell(observed, this.#teller.settled(observed, verdict), verdict.decisionId);
-    if (verdict.act !== 'run') {
+    if (verdict.act !== 'run')
       throw new CgfDeniedError(verdict, {
         proposalId: observed.id,
         decisionId: 'decision' in verdict ? verdict.decision?.id : undefined,
         authorization: decision.authorization,
       });
-    }
     return this.#run(observed, decided, run, signal);
   }
 

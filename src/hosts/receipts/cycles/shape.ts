@@ -326,11 +326,10 @@ function findReserveFault(payload: SourceObject, pointer: string): ShapeFault | 
 function findErrorFault(payload: SourceObject, pointer: string): ShapeFault | undefined {
   const endpoint = payload.get('endpoint') as string;
   const wants = HOLDS_RESERVATION.includes(endpoint);
-  if (wants !== payload.has('reservation_id')) {
+  if (wants !== payload.has('reservation_id'))
     return wants
       ? fault(pointer, 'the member reservation_id', undefined)
       : { pointer: `${pointer}/reservation_id`, expected: `none of ${endpoint}`, actual: 'one' };
-  }
   const request = payload.get('request');
   return request === undefined ? undefined : ENDPOINTS[endpoint]!(request, `${pointer}/request`);
 }
