@@ -87,9 +87,8 @@ export async function writeReportFiles<F extends string>(
   { output }: ReportOutputOptions<F>,
   render: (format: F, paint: Paint) => Rendered,
 ): Promise<void> {
-  for (const { format, path } of output) {
+  for (const { format, path } of output)
     if (path !== STDOUT) await writeThrough(path, (sink) => write(sink, render(format, plainPaint)));
-  }
 }
 
 async function write(sink: ByteSink, rendered: Rendered): Promise<void> {

@@ -151,9 +151,8 @@ export class ProofKeyring {
       findProblem: (signature) => findNoteProblem(signature, instant),
     });
     const problems = this.#judgeOrigin(origin);
-    for (const { code, severity, expected = '', actual = '' } of verdict.problems) {
+    for (const { code, severity, expected = '', actual = '' } of verdict.problems)
       if (severity === undefined) problems.push(toProblem({ code, expected, actual }));
-    }
     if (!isSignedByLog(verdict.signers) && verdict.problems.length === 0) {
       const expected = `a signature by a known key of ${origin}`;
       const actual = `${verdict.unknown} by unknown keys`;

@@ -157,10 +157,9 @@ function newEntry({ publicKey, webauthn }: KeyFile, options: AddOptions): Key {
       throw usageError(`--role ${printable(each)}: expected one of ${ROLES.join(', ')}`);
     return found;
   });
-  for (const pattern of principals) {
+  for (const pattern of principals)
     if (!isPrincipalPattern(pattern))
       throw usageError(`--for ${printable(pattern)}: expected a principal such as agent:a1, agent:* or *`);
-  }
   if (roles.includes('witness') && (name === undefined || !isKeyName(name)))
     throw usageError('a witness needs the --name that it cosigns under, without white space and "+"');
   return makeKeyEntry(publicKey, {

@@ -497,10 +497,9 @@ function isNewUnit(bytes: Bytes, from: Int, end: Int, count: Int): boolean {
   UNIT_AT[count] = from;
   UNIT_END[count] = end;
   // One in order is new. Most are in order.
-  for (let i = 0; i < count; i += 1) {
+  for (let i = 0; i < count; i += 1)
     if (UNIT_END[i]! - UNIT_AT[i]! === end - from && sameBytes(bytes, UNIT_AT[i]!, from, end - from))
       return false;
-  }
   return true;
 }
 

@@ -457,9 +457,8 @@ function unitOf(length: number): number {
 }
 
 function drop(table: Table): void {
-  for (const { units } of table.slabs) {
+  for (const { units } of table.slabs)
     for (let i = 0; i < UNITS; i++) if (units[i] === table) units[i] = undefined;
-  }
   table.owner.table = undefined;
 }
 

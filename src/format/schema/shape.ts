@@ -223,9 +223,8 @@ export function isValid(shape: Shape, value: unknown, path = '', errors?: Schema
       if (value.length > shape.maxItems) valid = fail(errors, path, 'maxItems', shape, value);
       if (value.length < shape.minItems) valid = fail(errors, path, 'minItems', shape, value);
       const { items } = shape;
-      for (let i = 0; items !== undefined && i < value.length; i++) {
+      for (let i = 0; items !== undefined && i < value.length; i++)
         if (!isValid(items, value[i], errors && `${path}/${i}`, errors)) valid = false;
-      }
     } else if (shape.node.type === 'array') valid = fail(errors, path, 'type', shape, value);
   }
   if (shape.isOfObjects) {
@@ -264,9 +263,8 @@ function hasMembers(
     valid = fail(errors, path, 'maxProperties', shape, value);
   if (shape.minProperties > 0 && Object.keys(value).length < shape.minProperties)
     valid = fail(errors, path, 'minProperties', shape, value);
-  for (const name of shape.required) {
+  for (const name of shape.required)
     if (value[name] === undefined) valid = fail(errors, path, 'required', shape, value, name);
-  }
   if (shape.isClosed) {
     for (const name in value) {
       if (shape.names.has(name)) continue;

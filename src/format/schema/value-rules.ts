@@ -95,15 +95,13 @@ export const checkTrustPolicyValues: ValueRule = (policy, faults) => {
 export const checkReportValues: ValueRule = (report, faults, shaped) => {
   forEachObject(report['grants'], (grant, i) => {
     checkTimestamp(grant['expires_at'], `/grants/${i}/expires_at`, faults);
-    for (const unit of isObject(grant['decimals']) ? Object.keys(grant['decimals']) : []) {
+    for (const unit of isObject(grant['decimals']) ? Object.keys(grant['decimals']) : [])
       if (!isUnit(unit))
         faults.add('SCHEMA', `/grants/${i}/decimals/${stepOf(unit)}`, 'a member named by a unit', unit);
-    }
     forEachObject(grant['meters'], (meter, j) => {
-      for (const member of ['cap', 'used', 'estimated', 'reserved', 'left']) {
+      for (const member of ['cap', 'used', 'estimated', 'reserved', 'left'])
         if (meter[member] !== undefined)
           checkQuantity(meter[member], `/grants/${i}/meters/${j}/${member}`, faults, shaped);
-      }
     });
   });
   forEachObject(report['open_starts'], (start, i) => {
@@ -151,10 +149,9 @@ function checkMeters(
 function checkBasisUnits(bases: unknown, vector: unknown, faults: FaultList): void {
   if (!isObject(bases) || !Array.isArray(vector)) return;
   const units = new Set(vector.map((meter: unknown) => (isObject(meter) ? meter['unit'] : undefined)));
-  for (const unit of Object.keys(bases)) {
+  for (const unit of Object.keys(bases))
     if (!units.has(unit))
       faults.add('SCHEMA', `/meter_basis_by_unit/${stepOf(unit)}`, 'a unit of meter_used', bases[unit]);
-  }
 }
 
 /** Whether a meter before `index` has that key. */

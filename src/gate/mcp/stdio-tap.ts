@@ -184,9 +184,8 @@ class Direction {
     const { input, maxBytes } = this.#options;
     const lines = new LineFrames(maxBytes);
     try {
-      for await (const chunk of input as AsyncIterable<Uint8Array>) {
+      for await (const chunk of input as AsyncIterable<Uint8Array>)
         for (const line of lines.push(chunk)) await this.#take(line);
-      }
     } catch {
       // A broken pipe is an end.
     }

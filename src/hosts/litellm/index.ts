@@ -135,9 +135,8 @@ class SpendReader {
   finish(): HostReading {
     const copies = findCopies(this.#rows, (row) => metersOf(unitsOf(this.#amountsIn(row.value))));
     const alsoIds = new Map<Request, string[]>();
-    for (const [{ id }, { of, counts }] of copies) {
+    for (const [{ id }, { of, counts }] of copies)
       if (!counts) alsoIds.set(of, [...(alsoIds.get(of) ?? []), id].slice(0, MAX_IDS));
-    }
     for (const row of this.#rows) {
       const copy = copies.get(row);
       if (copy !== undefined) this.#tellOfCopy(row, copy);

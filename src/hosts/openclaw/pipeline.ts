@@ -120,9 +120,8 @@ class Pipeline {
       else if (!MEMBERS[kind](found))
         this.#find('MEMBER_INVALID', at, { about, expected: member, actual: typeNameOf(found) });
     }
-    for (const member of value.keys()) {
+    for (const member of value.keys())
       if (!Object.hasOwn(ENVELOPE, member)) this.#find('MEMBER_UNKNOWN', at, { about, actual: member });
-    }
     const family = textAt(value, 'family');
     if (family !== undefined && !PIPELINE_FAMILIES.has(family))
       this.#find('FAMILY_UNKNOWN', at, { about, actual: family });
@@ -312,10 +311,9 @@ class Pipeline {
     );
     for (const handler of applied) {
       if (handler.kind !== 'augmenter') continue;
-      for (const [field, value] of objectAt(handler.result, 'add')?.entries() ?? []) {
+      for (const [field, value] of objectAt(handler.result, 'add')?.entries() ?? [])
         if (!addField<SourceValue>(context, field, value, replaceable.has(field), isSame))
           this.#find('REPLACED', handler.placeIn(at), { about, actual: field });
-      }
     }
     return new SourceObject(context);
   }
@@ -329,10 +327,9 @@ class Pipeline {
       if (sees !== undefined && !isSame(sees, new SourceObject(working)))
         this.#find('SEES_OTHER', handler.placeIn(at), { about });
       const patch = objectAt(handler.result, 'patch')?.entries() ?? [];
-      for (const [field] of patch) {
+      for (const [field] of patch)
         if (needsTrust(name, field) && !handler.isTrusted)
           this.#find('MUTATOR_NOT_TRUSTED', handler.placeIn(at), { about, actual: handler.id });
-      }
       working = patchFields<SourceValue>(name, working, patch, overridden);
     }
     return new SourceObject(working);

@@ -298,10 +298,9 @@ class SpanReader {
     const { attributes, kind, operation, status } = span;
     for (const key of span.repeatedKeys) this.#find('ATTRIBUTE_REPEATED', span, { expected: `one ${key}` });
     const required = REQUIRED.get(operation) ?? (kind === 'inference' ? REQUIRED_OF_MODELS : []);
-    for (const name of required) {
+    for (const name of required)
       if (attributeText(attributes, ...(OLDER_NAMES[name] ?? []), name) === undefined)
         this.#find('ATTRIBUTE_MISSING', span, { expected: name });
-    }
     const error = attributeText(attributes, 'error.type');
     if (error !== undefined && status === 'ok') this.#find('STATUS_DISAGREES', span, { actual: error });
     if (error === undefined && status === 'error') this.#find('ERROR_TYPE_MISSING', span);

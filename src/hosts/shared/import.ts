@@ -204,9 +204,8 @@ function sourceOf(event: JsonObject): { readonly system?: unknown; readonly id?:
 /** The earliest time that files state of what is to be recorded: for the genesis of a ledger that is made for it. */
 export function firstTimeOf({ claims }: Pick<HostReading, 'claims'>): string | undefined {
   let first: string | undefined;
-  for (const { occurredAt } of claims) {
+  for (const { occurredAt } of claims)
     if (first === undefined || compareTimestamps(occurredAt, first) < 0) first = occurredAt;
-  }
   return first;
 }
 

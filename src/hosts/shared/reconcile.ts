@@ -172,10 +172,9 @@ export class Reconciler {
   constructor(sources: readonly ReconcileSource[], options: ReconcileOptions = {}) {
     checkOptions('Reconciler', options, OWN_OPTIONS);
     const { windowSeconds = 300, maxListed = DEFAULT_LISTED, expectation } = options;
-    for (const [name, value] of Object.entries({ windowSeconds, maxListed })) {
+    for (const [name, value] of Object.entries({ windowSeconds, maxListed }))
       if (!Number.isSafeInteger(value) || value < 0)
         throw new RangeError(`${name} must be an integer of at least 0`);
-    }
     if (new Set(sources.map(({ name }) => name)).size < sources.length)
       throw new RangeError('each source must have a name of its own');
     this.#options = { ...options, windowSeconds, maxListed };
@@ -366,9 +365,8 @@ export class Reconciler {
 
   #countAgreed(compared: readonly Compared[]): void {
     const aspects = new Set<CallAspect>();
-    for (const { isSameFile, comparison } of compared) {
+    for (const { isSameFile, comparison } of compared)
       if (!isSameFile) for (const aspect of comparison.agreed) aspects.add(aspect);
-    }
     for (const aspect of aspects) this.#agreed[aspect] += 1;
   }
   #settleUnclaimed({ source: indexed, seen, isAmbiguous }: Unclaimed): void {

@@ -47,9 +47,8 @@ export function amountFacts(amounts: StatedAmounts): JsonObject {
 /** Amounts by unit as a meter vector. */
 export function metersOf(amounts: StatedAmounts): MeterVector {
   const meters: Meter[] = [];
-  for (const [unit, amount] of Object.entries(amounts)) {
+  for (const [unit, amount] of Object.entries(amounts))
     if (amount !== undefined) meters.push({ unit, amount });
-  }
   return meters;
 }
 

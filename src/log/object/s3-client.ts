@@ -84,14 +84,9 @@ export class S3Client {
   /** @throws TypeError for malformed credentials, which are not in the message */
   constructor(place: S3Place, credentials: S3Credentials, timeoutMs: number) {
     const { accessKeyId, secretAccessKey, sessionToken } = credentials;
-    for (const text of [
-      accessKeyId,
-      secretAccessKey,
-      ...(sessionToken === undefined ? [] : [sessionToken]),
-    ]) {
+    for (const text of [accessKeyId, secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])])
       if (typeof text !== 'string' || !HEADER_TEXT.test(text))
         throw new TypeError('credentials: expected printable characters, without spaces');
-    }
     this.#place = place;
     this.#credentials = credentials;
     this.#timeoutMs = timeoutMs;

@@ -73,10 +73,9 @@ class S3Sink implements ObjectSink {
     const { addressing, timeoutMs = TIMEOUT_MS, attempts = ATTEMPTS, pauseMs = PAUSE_MS } = options;
     if (addressing !== undefined && addressing !== 'path' && addressing !== 'virtual')
       throw new TypeError('openS3Sink: option addressing: expected path or virtual');
-    for (const [name, value] of Object.entries({ timeoutMs, attempts, pauseMs })) {
+    for (const [name, value] of Object.entries({ timeoutMs, attempts, pauseMs }))
       if (!Number.isSafeInteger(value) || value < 1 || value > 3_600_000)
         throw new RangeError(`openS3Sink: option ${name}: expected an integer from 1 to 3,600,000`);
-    }
     const place = new S3Place(url, options);
     this.name = place.name;
     this.#client = new S3Client(place, options.credentials, timeoutMs);

@@ -423,10 +423,9 @@ function readIntents(
   bounds: Bounds,
   parent: Intents | undefined,
 ): Intents {
-  for (const option of ['intent', 'userIntent'] as const) {
+  for (const option of ['intent', 'userIntent'] as const)
     if (reader.has(option) && reader.has(`${option}Digest`))
       reader.refuse(option, `expected it or ${option}Digest, found both`);
-  }
   const given = reader.digest('intentDigest') ?? maybeDigest(options.intent);
   const user = reader.digest('userIntentDigest') ?? maybeDigest(options.userIntent);
   const isParents = given === undefined || (parent !== undefined && isSame(given, parent.intent_digest));

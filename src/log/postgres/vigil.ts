@@ -40,9 +40,8 @@ export class Vigil {
    */
   async assertStands(session: Session, head: Head): Promise<void> {
     const known = await Promise.all(this.#witnesses.map((witness) => this.#known(witness, head)));
-    for (const end of [this.#acknowledged, ...known]) {
+    for (const end of [this.#acknowledged, ...known])
       if (end !== undefined && !(await stands(session, head, end))) throw rolledBack(this.#name, end.size);
-    }
   }
 
   /**

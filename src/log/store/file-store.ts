@@ -534,9 +534,8 @@ export class FileStore implements LedgerStore {
 
   /** Records written to replaced files would be lost. */
   async #assertInPlace(): Promise<void> {
-    for (const file of [this.#folder, this.#last]) {
+    for (const file of [this.#folder, this.#last])
       if (file !== undefined && !(await file.isInPlace())) throw replaced(file.path);
-    }
   }
 
   async #release(lock: OpenFile): Promise<void> {

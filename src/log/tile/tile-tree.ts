@@ -122,9 +122,8 @@ class TreeReader {
       const bundle = decodeBundle(part.bytes, width, part.isPrefix);
       if (bundle.fault !== undefined) this.#add({ file: part.path, ...bundle.fault });
       await this.#checkOldBundles(index, width, part.bytes, bundle);
-      for (const entry of bundle.entries) {
+      for (const entry of bundle.entries)
         for (const tile of this.#hasher.push(leafHash(entry))) await this.#checkTile(tile);
-      }
       if (bundle.entries.length > 0) {
         const firstSeq = index * TILE_WIDTH;
         yield { file: part.path, firstSeq, chunks: once(toLines(part.bytes, bundle)) };

@@ -101,11 +101,9 @@ export class Sums {
   /** These sums and others. Parts that exceed the bounds only together are counted as left out of the result. */
   with(other: Sums): Sums {
     const both = new Sums({ left: Infinity, longBytes: Infinity });
-    for (const sums of [this, other]) {
-      for (const [unit, sum] of sums.#byUnit) {
+    for (const sums of [this, other])
+      for (const [unit, sum] of sums.#byUnit)
         for (const part of ALL_PARTS) both.add(unit, sum[part] ?? ZERO, [part]);
-      }
-    }
     return both;
   }
 

@@ -427,9 +427,8 @@ function membersOf<R extends string, O extends string>(
   if (!(value instanceof Map)) throw new Mismatch(`${name} as a map`, nameOf(value));
   const map = value as CborMap;
   const known = new Set<CborKey>([...required, ...allowed]);
-  for (const key of map.keys()) {
+  for (const key of map.keys())
     if (!known.has(key)) throw new Mismatch(`no member of that name in ${name}`, `${key}`.slice(0, 80));
-  }
   for (const key of required) if (!map.has(key)) throw new Mismatch(`${key} in ${name}`, 'none');
   return Object.fromEntries(map) as { readonly [K in R]: CborValue } & { readonly [K in O]?: CborValue };
 }

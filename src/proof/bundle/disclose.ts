@@ -59,9 +59,8 @@ export async function findContent(
     total: 0,
   }));
   const byDigest = new Map<string, typeof found>();
-  for (const each of found) {
+  for (const each of found)
     for (const digest of each.digests) byDigest.set(digest, [...(byDigest.get(digest) ?? []), each]);
-  }
   for await (const { event, ...place } of from instanceof Uint8Array
     ? eventsOf(from)
     : readEvents(from, signal)) {

@@ -281,16 +281,14 @@ class Judge {
           this.#add('ORIGIN_MISMATCH', state.origin, origin);
         else if (state.origin === undefined && origins !== undefined && !origins.includes(origin))
           this.#add('ORIGIN_MISMATCH', origins.join(' or '), origin);
-        for (const { code, severity, expected = '', actual = '' } of noteVerdict.problems) {
+        for (const { code, severity, expected = '', actual = '' } of noteVerdict.problems)
           if (severity === undefined) this.#add(code, expected, actual);
-        }
         const { requirements } = state;
         for (const unmet of [
           requirements.findMissingLogKeys(noteVerdict.signers),
           requirements.findMissingWitnesses(noteVerdict.signers),
-        ]) {
+        ])
           if (unmet !== undefined) this.#add(unmet.code, unmet.expected, unmet.actual);
-        }
       }
       if (!isSignedByLog(noteVerdict.signers) && noteVerdict.problems.length === 0) {
         const actual = `${noteVerdict.unknown} by unknown keys`;
@@ -686,11 +684,9 @@ class StretchTally {
   }
 
   findGap(): { readonly from: number; readonly to: number; readonly missing: number } | undefined {
-    for (const { from, to } of this.#stretches) {
-      for (let place = from; place <= to; place += 1) {
+    for (const { from, to } of this.#stretches)
+      for (let place = from; place <= to; place += 1)
         if (!this.#places.has(place)) return { from, to, missing: place };
-      }
-    }
     return undefined;
   }
 

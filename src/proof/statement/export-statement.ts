@@ -67,10 +67,9 @@ export async function makeStatement(ledger: LedgerInput, options: StatementOptio
       'KEY_UNSUPPORTED',
       'expected an ed25519 or p256 key to sign a statement, found ml-dsa-44',
     );
-  for (const [what, uri] of Object.entries({ verifierId, resourceUri })) {
+  for (const [what, uri] of Object.entries({ verifierId, resourceUri }))
     if (uri !== undefined && !URI.test(uri))
       throw new RangeError(`makeStatement: expected ${what} to be a URI`);
-  }
   if (timeVerified !== undefined && !isTimestamp(timeVerified))
     throw new RangeError('makeStatement: expected timeVerified to be a timestamp');
   const source = await openVerifiable('makeStatement', ledger);

@@ -47,9 +47,7 @@ export function listGrants(state: VerifyState): GrantAccount[] {
 
 /** The same, one by one, to save memory. */
 export function* grantAccounts({ links }: VerifyState): Generator<GrantAccount, void, void> {
-  for (const grant of links.grants.values()) {
-    if (grant.decision === 'allow') yield toAccount(grant);
-  }
+  for (const grant of links.grants.values()) if (grant.decision === 'allow') yield toAccount(grant);
 }
 
 /** How many allowed grants there are. */

@@ -200,9 +200,8 @@ export class Keyring {
     const found = new Set<string>();
     const stands = (keyid: string): boolean => found.has(keyid);
     // A key is added after the one that adds it.
-    for (const { key, addedBy, revokedBy } of this.#listSaved()) {
+    for (const { key, addedBy, revokedBy } of this.#listSaved())
       if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) found.add(key.keyid);
-    }
     return found;
   }
 

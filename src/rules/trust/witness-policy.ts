@@ -116,9 +116,8 @@ export function meetsQuorum(policy: WitnessPolicy, cosigned: (witnessName: strin
   const witnessed = new Set<string>();
   for (const { name } of policy.witnesses) if (cosigned(name)) witnessed.add(name);
   // A group comes after its members, so one pass is enough.
-  for (const { name, threshold, members } of policy.groups) {
+  for (const { name, threshold, members } of policy.groups)
     if (members.filter((member) => witnessed.has(member)).length >= threshold) witnessed.add(name);
-  }
   return policy.quorum === undefined || witnessed.has(policy.quorum);
 }
 

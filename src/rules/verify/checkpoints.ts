@@ -90,9 +90,8 @@ function judgeCheckpoint(
 export function findStatedRoot(seals: Seals, note: SignedCheckpoint): string | undefined {
   const { size, root } = note.checkpoint;
   const textHash = hashText(note);
-  for (const known of seals.known.values()) {
+  for (const known of seals.known.values())
     if (known.matchesTree && known.treeSize === size && known.textHash === textHash) return root;
-  }
   return undefined;
 }
 

@@ -86,10 +86,9 @@ export class IdRuns {
 
   /** Calls back with every id, in no order. @throws NorthrootError as {@link IdRuns.find} */
   each(take: TakeEntry): void {
-    for (const run of this.#runs) {
+    for (const run of this.#runs)
       for (const cursor = new Cursor(run, this.#hashes); !cursor.isAtEnd; cursor.next())
         take(cursor.words, cursor.at, cursor.ordinal);
-    }
   }
 
   /** Any later lookup throws. */

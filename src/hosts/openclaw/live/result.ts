@@ -131,9 +131,8 @@ function readAs(
 
 function readAdditions({ stage }: Registered, { add }: JsonObject): StageResult {
   if (!isJsonObject(add)) throw wrong('add: expected an object');
-  for (const field of Object.keys(add)) {
+  for (const field of Object.keys(add))
     if (choosesRoute(stage, field)) throw notAllowed(`${stage} chooses no route`);
-  }
   return { add: deepFreeze(add) as FrozenObject, traced: { add } };
 }
 

@@ -179,9 +179,8 @@ export class Pipeline {
     this.#rules = rulesWith(stages);
     if (gate === undefined) return;
     gate.onProblem = (problem) => this.#problem(problem);
-    for (const contribution of gate.contributions) {
+    for (const contribution of gate.contributions)
       if (this.#rules.has(contribution.stage)) this.register(contribution);
-    }
   }
 
   /**
@@ -249,10 +248,9 @@ export class Pipeline {
   }
 
   #begin(init: EventInit, input: StageInput): Stage {
-    for (let at = running.getStore(); at !== undefined; at = at.within) {
+    for (let at = running.getStore(); at !== undefined; at = at.within)
       if (at.isActive && at.pipeline === this)
         throw new NorthrootError('REENTERED', 'a handler may not run the pipeline that runs it');
-    }
     checkOptions('run', input, INPUT_TYPES);
     const event = createEvent(init);
     const { family, eventId, correlationId } = event;
@@ -440,10 +438,9 @@ class Stage {
 
   constructor(event: PipelineEvent, rule: StageRule, list: readonly Registered[], input: StageInput) {
     const { working = {}, context = {}, replaceable = [], providers, selection } = input;
-    for (const [name, texts] of Object.entries({ replaceable, providers: providers ?? [] })) {
+    for (const [name, texts] of Object.entries({ replaceable, providers: providers ?? [] }))
       if (!texts.every((text) => typeof text === 'string'))
         throw new TypeError(`run: ${name}: expected texts`);
-    }
     if (selection !== undefined && selection !== 'backend')
       throw new RangeError('run: selection: expected backend');
     if (providers !== undefined && (selection === undefined || event.family !== 'agent.model.resolving'))
@@ -484,9 +481,8 @@ class Stage {
   /** Adds what it may. The fields that it may not replace. */
   add(fields: FrozenObject): string[] {
     const kept: string[] = [];
-    for (const [field, value] of Object.entries(fields)) {
+    for (const [field, value] of Object.entries(fields))
       if (!addField(this.#context, field, value, this.#replaceable.has(field), isSameJson)) kept.push(field);
-    }
     this.#shownContext = frozenOf(this.#context);
     return kept;
   }

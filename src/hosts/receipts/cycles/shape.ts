@@ -101,9 +101,8 @@ function object(
   const shapes = new Map([...Object.entries(required), ...Object.entries(optional)]);
   return (value, pointer) => {
     if (!(value instanceof SourceObject)) return fault(pointer, 'an object', value);
-    for (const name of Object.keys(required)) {
+    for (const name of Object.keys(required))
       if (!value.has(name)) return fault(pointer, `the member ${name}`, undefined);
-    }
     for (const [name, member] of value.entries()) {
       const at = `${pointer}/${escapePointer(name)}`;
       const shape = shapes.get(name);
