@@ -6,6 +6,7 @@
 import { printable, withoutPasswords } from '../../base/bytes/printable.js';
 import { startDeadline } from '../../base/deadline.js';
 import { NorthrootError } from '../../base/error.js';
+import { readBounded } from '../../base/http-answer.js';
 import { parseCheckpoint } from '../../format/note/checkpoint.js';
 import {
   canBeWitnessKey,
@@ -168,15 +169,10 @@ async function post(
     redirect: 'manual',
     headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Accept-Encoding': 'identity' },
   });
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > MAX_RESPONSE_BYTES) throw invalid(`at most ${MAX_RESPONSE_BYTES} bytes`, 'more');
-    chunks.push(chunk);
-  }
+  const { bytes, isWhole } = await readBounded(response, MAX_RESPONSE_BYTES);
+  if (!isWhole) throw invalid(`at most ${MAX_RESPONSE_BYTES} bytes`, 'more');
   const contentType = response.headers.get('Content-Type') ?? '';
-  return { status: response.status, contentType, body: Buffer.concat(chunks) };
+  return { status: response.status, contentType, body: Buffer.from(bytes) };
 }
 
 function readSize({ body }: Answer): number {
