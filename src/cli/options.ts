@@ -13,7 +13,6 @@ import type { CheckpointSchedule } from '../log/writer/checkpoint.js';
 import { MAX_WAIT_MS } from '../log/policy/authorize.js';
 import { usageError } from './command-error.js';
 
-/** Describes `--since`. */
 export const SINCE = 'only events at this time or later: 2026-03-01, a time with Z or an offset, or 7d (ago)';
 
 /** Where an amount comes from (`meter_basis`). */
@@ -172,7 +171,6 @@ export const requestKey = textThat(
   (text) => /^[A-Za-z0-9._:/+=@-]{1,128}$/.test(text),
   '1 to 128 letters, digits and . _ : / + = @ -, such as job-17/3',
 );
-/** A code, as events have it. */
 export const code = textThat(
   (text) => /^[A-Z0-9_]{1,64}$/.test(text),
   'up to 64 capital letters, digits and _, such as TIMEOUT',

@@ -35,7 +35,6 @@ export function addReportOutput(
     );
 }
 
-/** The formats of a report that is a document. */
 export const DOCUMENT_FORMATS = ['text', 'markdown', 'json'] as const;
 export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
 

@@ -24,7 +24,6 @@ const LOW_BASE = 10 ** LOW_DIGITS;
 /** How many grants are remembered at once. */
 const MAX_VIEWS = 1_024;
 
-/** An amount of one unit, in multiples of 10^−`scale`. */
 interface Amount {
   unit: string;
   value: number;

@@ -9,7 +9,6 @@ import { JsonParser, type ParseCode } from './parse.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
 import type { JsonObject, JsonValue } from './value.js';
 
-/** A number in its source spelling. */
 export class SourceNumber {
   readonly text: string;
 

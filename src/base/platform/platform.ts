@@ -25,7 +25,6 @@ export interface WorkerThread {
   stop(): Promise<void>;
 }
 
-/** The exports of `#platform`. */
 export interface Platform {
   readonly HOST: 'node' | 'web';
 

@@ -36,6 +36,11 @@ export function meters(amounts: AmountsByUnit): Meter[] {
   throw new RangeError(message);
 }
 
+/** What {@link meters} makes a vector of. */
+export function amountsByUnit(vector: readonly Meter[]): Readonly<Record<string, Quantity>> {
+  return Object.fromEntries(vector.map(({ unit, amount }) => [unit, amount]));
+}
+
 interface AmountProblem {
   /** Begins with the unit. */
   readonly message: string;

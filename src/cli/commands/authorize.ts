@@ -7,7 +7,6 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { type Digest, parseDigest, sha256Digest } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
-import { resolveTime } from '../../base/value/when.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
 import { authorizeAction, MAX_WAIT_MS, type RecordedDecision } from '../../log/policy/authorize.js';
 import type { ApprovalNeed } from '../../log/policy/choose-approvals.js';
@@ -23,6 +22,7 @@ import { collect, meterList, principalId, requestKey, resourceList, toolName } f
 import { shellWord } from '../shell-word.js';
 import { viewOf } from '../view.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { expiryOf } from './slice.js';
 
 interface AuthorizeCommandOptions extends DecidingChoice {
   readonly principal: string;
@@ -165,16 +165,6 @@ async function authorize(
   else if (decisionCode === 'IMPORTED_AUTHORITY') terminal.say(`hint: ${IMPORTED_HINT}`);
   else if (recorded.status === 'exists') terminal.say('hint: ask again with another --request-key');
   return DENIED;
-}
-
-function expiryOf(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  try {
-    return resolveTime(text, new Date().toISOString());
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw new CommandError('USAGE', `--expires: ${error.message}`, { cause: error });
-  }
 }
 
 /** In milliseconds. */

@@ -43,13 +43,11 @@ export function notePathOf(ledger: string): string {
   return besidePath(ledger, '.checkpoint');
 }
 
-/** `--key`, of commands that sign. */
 export const KEY = [
   '--key <file>',
   'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)',
 ] as const;
 
-/** `--lock-timeout`, of commands that write. */
 export const LOCK_TIMEOUT = [
   '--lock-timeout <seconds>',
   'how long to wait for another writer',
@@ -65,7 +63,6 @@ export function durabilityOption(): Option {
   ).choices(['local', 'replicated']);
 }
 
-/** `--position-witness`, of commands that write. */
 export const POSITION_WITNESS = [
   '--position-witness <path>',
   'for a ledger in a database: where all its writers keep what was acknowledged, outside of it: a file, a folder (ending in /) with a file for each ledger, or postgres://USER@HOST/DATABASE#NAME elsewhere',

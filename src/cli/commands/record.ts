@@ -189,7 +189,6 @@ async function giveBack(ledger: Ledger, permission: Permission, { startedAt }: S
   await ledger.append({ event: draftExecution(permission, { startedAt: at, endedAt: at, ...nothing }) });
 }
 
-/** Settles what a killed recorder left. */
 async function settle(context: Context, ledger: Ledger, options: RecordOptions): Promise<ExitStatus> {
   const now = new Date().toISOString();
   const id = await resolveAuthorization(ledger, options.auth);
@@ -204,7 +203,6 @@ async function settle(context: Context, ledger: Ledger, options: RecordOptions):
   });
 }
 
-/** Records what was done elsewhere. */
 async function recordReport(context: Context, ledger: Ledger, options: RecordOptions): Promise<ExitStatus> {
   const outcome = reportedOutcome(options, new Date().toISOString());
   const { startedAt, endedAt, errorCode, meterUsed } = outcome;

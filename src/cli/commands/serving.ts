@@ -19,7 +19,6 @@ import { type DecidingChoice, decidingOptions, findSigner } from './ledger-key.j
 export const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
 const DEFAULT_SETTLE_AFTER_MS = 3_600_000;
 
-/** How a command opens its gate. */
 export interface GateChoice extends DecidingChoice, AdviserChoice {
   readonly principal?: string;
   readonly ttl?: number;

@@ -591,7 +591,6 @@ async function openPartFiles(paths: readonly string[]): Promise<LedgerSource> {
   return { ...source, openScratch: openScratchFile };
 }
 
-/** Options that are of ledgers alone. */
 const OF_LEDGERS = [
   ...(['predecessor', 'parent', 'since', 'until', 'principal', 'grant', 'state', 'new', 'baseline'] as const),
   'sarifAnchor',

@@ -47,7 +47,6 @@ export function openBlocks(
     : new GivenBlocks(source.given, signal);
 }
 
-/** Blocks of given lines, with their verdicts. */
 class GivenBlocks implements BlockInput {
   given = 0;
   readonly #blocks: AsyncIterator<GivenLines | GivenLongLine>;

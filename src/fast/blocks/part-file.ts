@@ -17,7 +17,6 @@ import { createSha256, type Hasher } from '../../base/bytes/sha256.js';
 import { decodeUtf8, encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 
-/** Which part of which ledger. */
 export interface PartHeader {
   readonly northroot_part: '1';
   /** From 1 on. */

@@ -8,7 +8,6 @@ import { NorthrootError } from '../../base/error.js';
 /** Ed25519 (RFC 8032); ECDSA on P-256 with SHA-256 (ES256); or ML-DSA-44 (FIPS 204), which signs notes and never records. */
 export type KeyAlgorithm = CurveAlgorithm | 'ml-dsa-44';
 
-/** The algorithms of every form. */
 export type CurveAlgorithm = 'ed25519' | 'p256';
 
 /** The bytes of a public key: 32 (RFC 8032) for ed25519, 65 (SEC1, uncompressed) for p256, 1312 for ml-dsa-44. */

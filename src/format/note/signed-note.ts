@@ -36,7 +36,6 @@ export const MAX_NOTE_SIGNATURES = 100;
 const EM_DASH = '— ';
 const KEY_ID_BYTES = 4;
 
-/** How strictly a note is read. */
 export interface NoteForm {
   /** Ignores repeated signature lines, as x/mod/sumdb/note does, instead of refusing them. Default true; false for ledger records. */
   readonly mayRepeat?: boolean;

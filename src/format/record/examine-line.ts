@@ -66,7 +66,6 @@ interface WellFormedFacts<T extends TypeName> extends CommonFacts {
   readonly span: Span;
 }
 
-/** The facts of any other line. */
 interface OtherFacts extends CommonFacts {
   readonly wellFormed: false;
   readonly type: undefined;

@@ -5,6 +5,7 @@
 
 import { SHAPES } from './generated/shapes.js';
 import { textLength } from './text-length.js';
+import { escapePointer } from '../../base/json/pointer.js';
 
 /** The errors that are kept of one value: one with more is junk. */
 const MAX_ERRORS = 1000;
@@ -300,7 +301,7 @@ function fail(
 
 /** Of the whole name, however long: places are compared by it. */
 function stepTo(name: string): string {
-  return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return `/${escapePointer(name)}`;
 }
 
 export function isOfType(type: string, value: unknown): boolean {

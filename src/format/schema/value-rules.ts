@@ -10,6 +10,7 @@ import { tryParseRateUnit } from '../../base/value/rate.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import type { FaultList } from './fault-list.js';
 import { validateQuantity } from './validators.js';
+import { escapePointer } from '../../base/json/pointer.js';
 
 /** An unchecked object. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -97,7 +98,12 @@ export const checkReportValues: ValueRule = (report, faults, shaped) => {
     checkTimestamp(grant['expires_at'], `/grants/${i}/expires_at`, faults);
     for (const unit of isObject(grant['decimals']) ? Object.keys(grant['decimals']) : [])
       if (!isUnit(unit))
-        faults.add('SCHEMA', `/grants/${i}/decimals/${stepOf(unit)}`, 'a member named by a unit', unit);
+        faults.add(
+          'SCHEMA',
+          `/grants/${i}/decimals/${escapePointer(unit)}`,
+          'a member named by a unit',
+          unit,
+        );
     forEachObject(grant['meters'], (meter, j) => {
       for (const member of ['cap', 'used', 'estimated', 'reserved', 'left'])
         if (meter[member] !== undefined)
@@ -151,7 +157,12 @@ function checkBasisUnits(bases: unknown, vector: unknown, faults: FaultList): vo
   const units = new Set(vector.map((meter: unknown) => (isObject(meter) ? meter['unit'] : undefined)));
   for (const unit of Object.keys(bases))
     if (!units.has(unit))
-      faults.add('SCHEMA', `/meter_basis_by_unit/${stepOf(unit)}`, 'a unit of meter_used', bases[unit]);
+      faults.add(
+        'SCHEMA',
+        `/meter_basis_by_unit/${escapePointer(unit)}`,
+        'a unit of meter_used',
+        bases[unit],
+      );
 }
 
 /** Whether a meter before `index` has that key. */
@@ -166,11 +177,6 @@ function hasUnit(
     if (typeof unit === 'string' && keyOf(unit) === key) return true;
   }
   return false;
-}
-
-/** A name as a step of a pointer. */
-function stepOf(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
 function sameUnit(unit: string): string {

@@ -20,7 +20,6 @@ const LF = 0x0a;
 const COLON = 0x3a;
 const NO_EVENTS: readonly ServerSentEvent[] = [];
 
-/** See the head of this file. */
 export class EventCutter {
   readonly #maxEventBytes: number;
   readonly #held: HeldBytes | undefined;

@@ -135,7 +135,6 @@ const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
 /** Why a tool is denied that no grant names; all other denials may pass. */
 const UNNAMED: ReadonlySet<string> = new Set(['GRANT_NOT_FOUND', 'TOOL_NOT_ALLOWED']);
 
-/** See the head of this file. */
 export class McpCalls {
   readonly options: McpGuardOptions;
   readonly subjects: ReadonlySet<McpSubject>;

@@ -166,7 +166,6 @@ interface DirectionOptions {
   readonly onFrame?: () => void;
 }
 
-/** What goes one way. */
 class Direction {
   readonly #options: DirectionOptions;
   /** Resolves when the last message that keeps its order has been dealt with. */

@@ -27,7 +27,6 @@ export interface ImportPricesOptions {
   readonly models?: readonly string[] | undefined;
 }
 
-/** A price file that was made. */
 export interface ImportedPrices {
   /** The file: canonical JSON, and a line feed. */
   readonly bytes: Uint8Array;

@@ -15,7 +15,6 @@ export type UsageKind =
   | 'vercel-ai'
   | 'langchain';
 
-/** The most modalities that are read. */
 const MAX_MODALITIES = 16;
 
 const READERS: Readonly<Record<UsageKind, (raw: Raw) => ModelUsage | undefined>> = {

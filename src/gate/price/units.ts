@@ -6,7 +6,6 @@ import type { UnitPrice } from '../../format/schema/generated/types.js';
 /** A unit that may have a price. A unit is a part of those that it begins with: `tokens.input.audio` of `tokens.input`. */
 export type PriceUnit = UnitPrice['unit'];
 
-/** The unit of costs. */
 export const USD = 'usd';
 
 export interface CountedPart {

@@ -35,7 +35,6 @@ export interface ProxyReply {
   readonly body: string | Uint8Array;
 }
 
-/** A request to hand on. */
 export interface ProxyForward {
   readonly kind: 'forward';
   /** Default: as sent. */

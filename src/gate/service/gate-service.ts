@@ -89,7 +89,6 @@ export interface ServiceEvent {
   readonly forwarded?: true | undefined;
 }
 
-/** A request that is allowed to ask. */
 interface Asked {
   readonly bearer: Bearer;
   readonly body: JsonObject;
@@ -637,7 +636,6 @@ function isRepeatable({ method }: HttpRequest, { pathname }: URL, body: JsonObje
   return isQuestion && !JSON.stringify(body).includes('"northroot"');
 }
 
-/** What names a call. */
 const NAMED: ReadonlySet<string> = new Set(['/v1/decide', '/v1/settle', '/v1/release']);
 
 function requestIdOf({ headers }: HttpRequest): Readonly<Record<string, string>> {

@@ -24,7 +24,6 @@ export interface Standing {
   readonly since?: number | undefined;
 }
 
-/** What the service of these peers has. */
 export interface PeersOwner {
   readonly ledgerId: () => string;
   /** Records that it knows. */
@@ -77,7 +76,6 @@ interface Said {
   readonly isLate: boolean;
 }
 
-/** See the head of this file. */
 export class Peers {
   /** Tells this service apart from its peers, and from itself after a restart. */
   readonly id = randomBytes(12).toString('base64url');

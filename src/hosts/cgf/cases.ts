@@ -20,14 +20,12 @@ export interface Decided {
   readonly all: readonly Statement[];
 }
 
-/** A fail mode that was applied to a proposal. */
 export interface Applied {
   readonly claimId: string;
   readonly mode: FailMode;
   readonly primary: Statement;
 }
 
-/** That something was done, from all that states it. */
 export interface Done {
   readonly claimId: string;
   /** What the claim rests on: its outcome, else the action. */

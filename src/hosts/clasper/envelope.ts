@@ -5,6 +5,7 @@ import { parseTimestamp } from '../../base/value/timestamp.js';
 import { stableBytes, stableHash } from '../shared/forms/stable.js';
 import { objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 import { type TelemetryKey, verifiesText } from './keys.js';
+import { escapePointer } from '../../base/json/pointer.js';
 
 /** The host's own words for what is wrong, in the order in which it looks. */
 type EnvelopeResult =
@@ -107,7 +108,7 @@ function isRevoked({ revokedAt }: TelemetryKey, issuedAt: string | undefined): b
 function protoMembers(value: SourceValue, pointer: string): string[] {
   if (value instanceof SourceObject)
     return value.entries().flatMap(([name, member]) => {
-      const at = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      const at = `${pointer}/${escapePointer(name)}`;
       return name === '__proto__' ? [at] : protoMembers(member, at);
     });
   if (!Array.isArray(value)) return [];

@@ -26,7 +26,6 @@ import type { TelemetryReader } from './telemetry.js';
 import { readToken, type TokenClaims, tokenHash, tokenMark } from './tokens.js';
 import { scopeDigest } from './trace.js';
 
-/** A line of a recording. */
 interface Call {
   readonly part: Part;
   readonly at: HostPlace;
@@ -42,7 +41,6 @@ interface Call {
   header(name: string): string | undefined;
 }
 
-/** What was answered to a request for an execution. */
 interface Answer {
   readonly call: Call;
   readonly tenant: string;

@@ -62,7 +62,6 @@ export class Execution {
   }
 }
 
-/** A decision that somebody has to make. */
 export interface Decision {
   readonly id: string;
   tenant: string;

@@ -84,7 +84,6 @@ export interface Ending {
 
 export type Actor = Pick<Call, 'session' | 'agent'>;
 
-/** One tool use. */
 export interface Call {
   /** What names it among all of its host. */
   readonly id: string;

@@ -22,7 +22,6 @@ interface Seen {
   readonly at: HostPlace;
 }
 
-/** The lines of all transcripts, and which of them are copies. */
 export class Copies {
   /** By uuid. */
   readonly #lines = new Map<string, Seen>();

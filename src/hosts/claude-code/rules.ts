@@ -25,8 +25,6 @@ export const CLAUDE_CODE_RULES = rulesOf({
   ],
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
-
 export const finding = findingsOf({
   DUPLICATE_TOOL_USE: ['CC-1', 'invalid', 'the tool and the parameters as they were before', 'others'],
   RESULT_WITHOUT_USE: ['CC-2', 'invalid', undefined, 'none'],

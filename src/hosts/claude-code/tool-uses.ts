@@ -13,7 +13,6 @@ interface ToolUse {
   endedAt: string | undefined;
 }
 
-/** Tool uses by their session and id. */
 export class ToolUses {
   readonly #uses = new Map<string, ToolUse>();
 

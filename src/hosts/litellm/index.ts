@@ -58,7 +58,6 @@ export const litellm: Host = {
   read,
 };
 
-/** Further ids of one request. */
 const MAX_IDS = 16;
 const KEY_HASH = /^[0-9a-f]{64}$/;
 /** Of a cost, by which its parts may differ from it: they are sums of doubles. */

@@ -60,7 +60,6 @@ interface CallEnd {
   readonly isError: boolean;
 }
 
-/** What an end of a call says. */
 interface CallResult {
   readonly tool: string | undefined;
   readonly params: SourceValue | undefined;

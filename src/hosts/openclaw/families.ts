@@ -2,7 +2,6 @@
 
 export type HandlerClass = 'observer' | 'augmenter' | 'mutator' | 'veto' | 'resolver';
 
-/** How the handlers of a stage run. */
 export type StageMode = 'parallel' | 'sequential' | 'sync-sequential';
 
 export interface StageRule {

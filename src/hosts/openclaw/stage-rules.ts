@@ -11,7 +11,6 @@ export const STAGE_TRACE = 'openclaw.stage.v1';
 /** At most this many handlers has a stage. */
 export const MAX_HANDLERS = 1_000;
 
-/** What a result has, by the class that may give it. */
 export const RESULTS = {
   add: 'augmenter',
   patch: 'mutator',

@@ -210,7 +210,6 @@ export function chainsOf<R extends Receipt>(receipts: readonly R[]): ReadonlyMap
   return chains;
 }
 
-/** What chains of a format are like. */
 export interface ChainRules {
   /** The sequence of the first receipt. */
   readonly first: bigint;

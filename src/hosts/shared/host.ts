@@ -16,7 +16,6 @@ export interface HostFile {
   readonly bytes: Uint8Array;
 }
 
-/** Where something is in the files. */
 export interface HostPlace {
   /** {@link HostFile.name} */
   readonly file: string;

@@ -86,7 +86,6 @@ export function recogniseHost(file: HostFile, hosts: readonly Host[]): Host {
   return host;
 }
 
-/** An observation of a source, as it is compared. */
 export interface Seen {
   readonly index: number;
   readonly observation: Observation;

@@ -44,7 +44,6 @@ export type LiveRequest = Omit<ActionRequest, 'principalId'> & {
   readonly principalId?: string;
 };
 
-/** What a guarded function receives. */
 export interface GuardContext {
   /** Aborts with the guard's own signal, or when the ledger is closed by a signal. */
   readonly signal: AbortSignal;

@@ -40,7 +40,6 @@ import {
 import { type Entries, isCount } from './tables.js';
 import { isUsedUp } from '../../rules/verify/event-index.js';
 
-/** A grant above an event, with its accounts before and after it. */
 interface AccountsAround {
   readonly grantId: string;
   readonly before: ReadonlyMap<string, Account>;

@@ -54,7 +54,6 @@ export interface ContentStoreOptions {
   readonly maxBytes?: number | undefined;
 }
 
-/** What it stands on. */
 interface Footing {
   readonly fileSystem?: FileSystem;
   /** Called before the folder is made. */

@@ -50,7 +50,6 @@ export interface LedgerAnchor {
   readonly note: string;
 }
 
-/** An anchor, and where it stands in the parent. */
 export interface RecordedAnchor extends LedgerAnchor {
   readonly seq: number;
   /** `sha-256:…` */

@@ -210,7 +210,6 @@ function grantsOf(state: VerifyState, parentId?: string): Map<string, string> {
   return grants;
 }
 
-/** The ids of the open slices of a child in its parent. */
 async function openSlices(state: VerifyState, childId: string): Promise<string[]> {
   const { actions } = state.links;
   await actions.load?.();

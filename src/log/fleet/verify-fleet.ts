@@ -65,7 +65,6 @@ const DEFAULT_FINDINGS = 10;
 /** Up to this size a ledger is examined in one thread: further ones take longer to start. */
 const ONE_THREAD_BYTES = 32 * 1024 * 1024;
 
-/** What is kept of a verified ledger. */
 interface Facts {
   readonly ledger: FleetLedger;
   readonly bytes: number;

@@ -17,7 +17,6 @@ import { NorthrootError } from '../../base/error.js';
 import { errnoOf, toIoError } from './io-error.js';
 import type { EntryKind } from './plain-file.js';
 
-/** What was read of a file. */
 export interface ReadPart {
   readonly bytes: Uint8Array;
   /** Of the whole file, in bytes. */

@@ -33,7 +33,6 @@ const ATTEMPTS = 8;
 const PAUSE_MS = 200;
 /** Also of what a store asks for. */
 const MAX_PAUSE_MS = 20_000;
-/** Requests at once. */
 const MAX_REQUESTS = 16;
 /** How often a store may say that an object is there, or changed, and not show it. */
 const MAX_READS = 4;

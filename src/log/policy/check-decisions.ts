@@ -255,7 +255,6 @@ function wordsOfLeft({ remaining }: AuthorizationDecision): string {
   return `, with ${told.join(', ')}${more > 0 ? ` and ${more} more` : ''} left`;
 }
 
-/** The allowed grants of each principal, read once each. */
 class GrantsByPrincipal {
   readonly #byPrincipal = new Map<string, { readonly grants: Grant[]; isCut: boolean }>();
   #read = 0;

@@ -36,7 +36,6 @@ import {
   withAdvisedRule,
 } from './evaluator.js';
 
-/** A rule that asks for approvals of a call. */
 export interface RequestRule {
   /** The grant that has it, `sha-256:…`; undefined for an adviser's. */
   readonly grantId: string | undefined;
@@ -102,7 +101,6 @@ export type RequestContent = (
   readonly file: string | undefined;
 };
 
-/** A request for approval, with its parameters. */
 export interface RequestView extends ExplainedRequest {
   readonly content: RequestContent;
   /** Whether some record of the ledger is invalid. */

@@ -11,7 +11,6 @@ import { addInterval, emptyTimeline, peakOverlap } from '../../rules/bounds/time
 /** So many that are gone are kept. */
 const FEW = 32;
 
-/** A start under a grant. */
 export interface TimedStart {
   readonly from: bigint;
   /** Tells starts of one instant apart. */

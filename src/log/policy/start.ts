@@ -32,7 +32,6 @@ export const ONE_CALL_USED: MeterVector = Object.freeze([
   Object.freeze({ unit: 'calls', amount: Object.freeze({ t: 'int', v: '1' } as const) }),
 ]);
 
-/** Started under `permission.startId`. */
 export interface StartedExecution {
   readonly permission: Permission;
   readonly startedAt: string;

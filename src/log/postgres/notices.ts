@@ -9,7 +9,6 @@ const FAST_MS = 200;
 /** The least time between two notifications of one writer. */
 const PAUSE_MS = 10;
 
-/** See the head of this file. */
 export class Notices {
   readonly #channel: string;
   readonly #reading: () => Promise<Session>;

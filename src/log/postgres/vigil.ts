@@ -14,7 +14,6 @@ export interface VigilOptions {
   readonly witness?: PositionWitness;
 }
 
-/** See the head of this file. */
 export class Vigil {
   readonly #name: string;
   readonly #witnesses: readonly PositionWitness[];

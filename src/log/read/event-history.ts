@@ -41,7 +41,6 @@ export interface HistoryKey {
   readonly name?: string;
 }
 
-/** See {@link SignatureOutcome}. */
 export interface HistorySignature extends HistoryKey {
   readonly outcome: SignatureOutcome['outcome'];
   readonly code?: string;

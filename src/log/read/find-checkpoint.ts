@@ -29,7 +29,6 @@ export interface FoundCheckpoint {
   readonly records: number;
 }
 
-/** The last checkpoint so far. */
 export type TrackedCheckpoint = Omit<FoundCheckpoint, 'records' | 'checkpoint'>;
 
 interface Found {

@@ -113,7 +113,6 @@ export async function writeTiles(
   }
 }
 
-/** What a tree of a size has. */
 function countAll(size: number): Pick<WrittenTiles, 'tiles' | 'bundles'> {
   const counts = { tiles: 0, bundles: 0 };
   for (const { level, full, partial } of tileLevels(size))
@@ -318,7 +317,6 @@ function originOf(line: Uint8Array): string | undefined {
   return typeof origin === 'string' ? origin : undefined;
 }
 
-/** The checkpoint that is published, whole. */
 async function readTreeCheckpoint(
   sink: ObjectSink,
   signal: AbortSignal | undefined,

@@ -65,7 +65,6 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
   return buildCheckpoint(draft, { ledgerId });
 }
 
-/** Records after the last checkpoint. */
 function recordsSince({ seq, checkpoint }: ChainTip): number {
   return checkpoint === undefined ? seq : seq - checkpoint.seq - 1;
 }

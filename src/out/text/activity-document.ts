@@ -522,7 +522,6 @@ function describeGroups({ by, groups, others, totals, grants }: ActivityReport):
 
 type GroupRows = (name: Line, counts: ActivityTotals | undefined, meters: readonly ActivityMeter[]) => Row[];
 
-/** One row, with a column for each unit. */
 function wideRows(units: readonly string[]): GroupRows {
   return (name, counts, meters) => {
     const spent = new Map(meters.map((meter) => [meter.unit, meter.spent]));
@@ -686,7 +685,6 @@ function grantTable({ grants, grants_total: total }: ActivityReport): Table[] {
   ];
 }
 
-/** The rules of approval of the grants that are shown. */
 function approvalRuleTable({ grants }: ActivityReport): Table[] {
   const rules = grants
     .slice(0, MAX_ROWS)
@@ -992,7 +990,6 @@ function isCorrected({ debited, credited }: ActivityMeter): boolean {
   return debited !== '0' || credited !== '0';
 }
 
-/** A column, and what it shows of an item. */
 type ColumnOf<T> = Table['columns'][number] & { readonly cell: (item: T) => Line };
 
 function word<T>(head: string, cell: (item: T) => Line): ColumnOf<T> {

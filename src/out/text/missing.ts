@@ -20,7 +20,6 @@ export interface Completeness {
   readonly countOf: (code: string) => number;
 }
 
-/** The answer, as a word and a clause. */
 export interface MissingAnswer {
   readonly answer: 'yes' | 'changed' | 'no' | 'unknown' | 'not shown';
   /** Up to which record it is so. */

@@ -118,7 +118,6 @@ function judgeRise(
   }
 }
 
-/** An amount and its pointer in the event. */
 interface PlacedAmount {
   readonly unit: string;
   readonly amount: Rational;

@@ -91,7 +91,6 @@ export interface SliceName {
 /** How far content may go into a ledger's surroundings, from the strictest on. */
 export const OUTPUT_MODES = ['digest_only', 'allow_contentref', 'allow_inline'] as const;
 
-/** A mode of {@link OUTPUT_MODES}. */
 type OutputMode = (typeof OUTPUT_MODES)[number];
 
 /** Common members of actions and grants. */
@@ -225,7 +224,6 @@ export function makeGrant(
   };
 }
 
-/** The slice that a grant names. */
 function sliceNameOf(authorization: AuthorizationEvent['authorization']): SliceName | undefined {
   const slice = authorization.kind === 'grant' ? authorization.slice : undefined;
   return slice && { ledgerId: slice.ledger_id.b64, eventId: slice.event_id.b64 };

@@ -76,7 +76,6 @@ export interface LedgerSource {
   }>;
 }
 
-/** The beginning of a line. */
 export interface LedgerPlace {
   readonly bytes: number;
   /** How many leaves are before it. */

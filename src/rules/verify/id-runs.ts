@@ -8,7 +8,6 @@ import { NorthrootError } from '../../base/error.js';
 import type { ScratchFile } from '../source/scratch-file.js';
 
 export const ID_WORDS = 8;
-/** An id and its ordinal. */
 const ENTRY_WORDS = ID_WORDS + 1;
 const PAGE_IDS = 112;
 const PAGE_WORDS = PAGE_IDS * ENTRY_WORDS;

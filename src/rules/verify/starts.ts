@@ -16,7 +16,6 @@ import { findStop } from '../bounds/withdrawal.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
-/** The event type of a start. */
 export const START_TYPE = 'x.northroot.start';
 
 /** The maximum of open starts of one grant; further ones do not count. */

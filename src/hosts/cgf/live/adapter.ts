@@ -125,7 +125,6 @@ export interface CgfAction {
   readonly capacitySignals?: JsonObject | undefined;
 }
 
-/** What the function of an allowed action receives. */
 export interface AllowedAction {
   /** The parameters that may run: those proposed, or as constrained. */
   readonly params: JsonObject;
@@ -265,7 +264,6 @@ interface Observed extends Proposal {
   readonly tool: string;
 }
 
-/** What may run, and what is recorded of it. */
 interface Enforced {
   readonly verdict: Verdict;
   readonly params: JsonObject;
@@ -273,7 +271,6 @@ interface Enforced {
   readonly recorded: JsonValue;
 }
 
-/** What the gate made of it. */
 interface Decided {
   readonly verdict: Verdict;
   readonly decision: GateDecision;

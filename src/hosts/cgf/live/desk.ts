@@ -33,7 +33,6 @@ export interface DeskOptions {
   readonly expiresMs: number;
 }
 
-/** Who asks, by a token or a socket. */
 export interface Asker {
   /** Whom it speaks for; undefined: for each adapter by its own name. */
   readonly principal: string | undefined;
@@ -55,7 +54,6 @@ const MAX_REGISTRATIONS = 60;
 const REGISTRATIONS_MS = 60_000;
 const CONFLICT = 'REQUEST_CONFLICT';
 
-/** What adapters ask of one ledger. */
 export class Desk {
   readonly book: Book;
   readonly #gate: Gate;

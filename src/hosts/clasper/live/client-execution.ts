@@ -60,7 +60,6 @@ export interface ClasperGuardOptions extends WaitOptions {
   readonly scope?: JsonObject | undefined;
 }
 
-/** What the function of an allowed call receives. */
 export interface AllowedCall {
   readonly signal: AbortSignal | undefined;
   /** The recorded decision, `sha-256:…`. */
@@ -69,7 +68,6 @@ export interface AllowedCall {
   readonly report: (report: CallReport) => void;
 }
 
-/** A call of a model within an execution. */
 export interface ModelUse {
   readonly model: string;
   readonly provider: string;
@@ -112,7 +110,6 @@ interface ToolAnswer {
   readonly policyDigest: Digest;
 }
 
-/** See the head of this file. */
 export class ClasperExecution {
   readonly id: string;
   /** The recorded grant, `sha-256:…`. */

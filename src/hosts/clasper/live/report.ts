@@ -2,7 +2,6 @@
 
 import type { SourceObject } from '../../../base/json/source-json.js';
 
-/** A report whose sender is known. */
 export interface Report {
   readonly type: ReportType;
   readonly payload: SourceObject;

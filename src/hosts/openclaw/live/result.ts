@@ -19,7 +19,6 @@ export type FaultCode =
   | 'PATCH_NOT_ALLOWED'
   | 'NOT_TRUSTED';
 
-/** An error of a handler. */
 export class HandlerFault extends Error {
   readonly code: FaultCode;
 
@@ -46,7 +45,6 @@ export interface Candidate {
   readonly isValid: boolean;
 }
 
-/** What a handler gave. */
 export interface StageResult {
   readonly add?: FrozenObject;
   readonly patch?: FrozenObject;
@@ -70,10 +68,8 @@ export const MAX_RESULTS_BYTES = 8_388_608;
 /** So many levels deep is a result in a trace. */
 export const TRACE_DEPTH = 4;
 
-/** Candidates of one resolver. */
 const MAX_CANDIDATES = 1_000;
 
-/** Characters of the reason of a veto. */
 const MAX_REASON_LENGTH = 1_024;
 
 /**

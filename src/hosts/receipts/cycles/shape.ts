@@ -6,7 +6,6 @@
 import { SourceNumber, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
 import { printable } from '../../../base/bytes/printable.js';
 
-/** Where a value is not of its shape. */
 export interface ShapeFault {
   /** RFC 6901, within the envelope. */
   readonly pointer: string;

@@ -88,7 +88,6 @@ export const UNAUTHORIZED: ReadonlySet<string> = new Set<FindingCode>([
   'EXECUTION_UNDER_DENY',
 ]);
 
-/** One of {@link KINDS}. */
 export type Kind = (typeof KINDS)[number];
 
 /** One record in a table or a tree. Texts are printable. */
