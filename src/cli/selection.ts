@@ -15,7 +15,6 @@ import { assertPatterns, assertSpan, pastInstant, SINCE } from './options.js';
 import { shellWord } from './shell-word.js';
 import type { Terminal } from './terminal.js';
 
-/** What {@link addSelection} adds. */
 export interface SelectionOptions {
   readonly principal?: string;
   readonly grant?: string;

@@ -8,7 +8,6 @@ import { readAnchors, readTrustPolicy, readWitnessPolicy } from './input.js';
 import { instant, repeatable } from './options.js';
 import type { Terminal } from './terminal.js';
 
-/** The options that {@link addVerifying} adds. */
 export interface VerifyingOptions {
   readonly trust?: string;
   readonly witnessPolicy?: string;

@@ -30,7 +30,6 @@ interface Amount {
   scale: number;
 }
 
-/** The sums of an account after the event. */
 interface Change {
   account: ScaledAccount;
   used: number;
@@ -292,7 +291,6 @@ export class FastAmounts {
       foldOne(this.#folding as Pick<VerifyState, 'foldRoots'>, this.#folded[i]!);
   }
 
-  /** Writes the sums to the accounts. */
   flush(): void {
     for (const account of this.#changed) account.store();
     this.#changed.length = 0;

@@ -42,7 +42,6 @@ export interface IngestIssue {
 /** How JSON numbers are read; see {@link ingestJson}. */
 export type NumberMode = 'exact' | 'double' | 'quantity';
 
-/** The result of {@link ingestJson}. */
 export interface Ingested {
   /** `undefined` if the status is Ambiguous or Invalid. */
   readonly value: JsonValue | undefined;

@@ -9,6 +9,7 @@ import { JsonParser, type ParseCode } from './parse.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
 import type { JsonObject, JsonValue } from './value.js';
 
+/** A number in its source spelling. */
 export class SourceNumber {
   readonly text: string;
 
@@ -48,7 +49,6 @@ export class SourceObject {
   }
 }
 
-/** A value of {@link decodeSourceJson}. */
 export type SourceValue = null | boolean | string | SourceNumber | SourceObject | readonly SourceValue[];
 
 export type SourceJsonCode =
@@ -58,7 +58,6 @@ export type SourceJsonCode =
   | 'DUPLICATE_KEY'
   | 'LONE_SURROGATE';
 
-/** Relaxations of {@link decodeSourceJson}. */
 export interface SourceJsonOptions {
   /** Accepts lone surrogates, for systems whose digests cover them. Default false. */
   readonly loneSurrogates?: boolean;

@@ -13,7 +13,6 @@ import { printable } from '../bytes/printable.js';
 import { parseDecimal } from '../json/decimal.js';
 import { compareRationals, greatestCommonDivisor, type Rational, reduceRational } from './rational.js';
 
-/** An exact amount as in events. */
 export type Quantity =
   | { readonly t: 'int'; readonly v: string }
   | { readonly t: 'dec'; readonly m: string; readonly s: number }

@@ -69,7 +69,6 @@ export const POSITION_WITNESS = [
   somewhere,
 ] as const;
 
-/** What a command asks of the place that it writes to. */
 export interface PlaceChoice {
   readonly key?: string | readonly string[];
   /** False with `--no-position`. */

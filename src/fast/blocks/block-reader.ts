@@ -6,7 +6,6 @@
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 
-/** Whole lines of one file. */
 export interface Block {
   readonly segment: Segment;
   /** In the room passed to `read`, unless `verdicts` are given. */

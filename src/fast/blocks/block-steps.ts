@@ -78,7 +78,6 @@ export class BlockSteps {
     this.#lines.push({ ...line, bytes: this.#bytes.subarray(start, start + line.length) });
   }
 
-  /** Applies all lines that wait. */
   async flush(): Promise<void> {
     const lines = this.#lines.splice(0);
     const used = this.#used;

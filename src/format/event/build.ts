@@ -29,7 +29,6 @@ export type Draft<T> = T extends unknown
   ? WithDigestTexts<Omit<T, Added | Defaulted> & Partial<Pick<T, Extract<keyof T, Defaulted>>>>
   : never;
 
-/** Defaults for members that a draft lacks. */
 export interface EventDefaults {
   /** For `occurred_at`: a timestamp of SPEC §2. */
   readonly occurredAt?: string | undefined;

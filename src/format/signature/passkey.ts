@@ -37,7 +37,6 @@ export interface Assertion {
   readonly clientData: Uint8Array;
 }
 
-/** Why an assertion is none of this message. */
 export interface AssertionFault {
   readonly expected: string;
   readonly actual: string;

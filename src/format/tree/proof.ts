@@ -11,7 +11,6 @@ export interface LeafRange {
   readonly end: number;
 }
 
-/** An inclusion proof and the tree it is verified against. */
 interface InclusionClaim {
   readonly index: number;
   readonly size: number;
@@ -21,7 +20,6 @@ interface InclusionClaim {
   readonly proof: readonly string[];
 }
 
-/** A consistency proof and the trees it is verified against. */
 interface ConsistencyClaim {
   readonly size1: number;
   readonly root1: string;

@@ -51,7 +51,6 @@ export interface Adviser {
   ): AdviserAnswer | Promise<AdviserAnswer>;
 }
 
-/** What the advisers said together. */
 export interface Advised {
   readonly advice: Advice;
   readonly params: unknown;

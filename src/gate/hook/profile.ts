@@ -6,7 +6,6 @@
 import { NorthrootError } from '../../base/error.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 
-/** The hosts that there are profiles for. */
 export type HookName = 'claude-code' | 'codex' | 'gemini' | 'copilot';
 
 export interface HookCall {

@@ -71,7 +71,6 @@ export async function serveKernelTools(options: ServeKernelToolsOptions): Promis
   await serveTools(server, { input, output, maxMessageBytes, signal });
 }
 
-/** Answers messages of MCP. */
 class KernelServer {
   readonly #options: ServeKernelToolsOptions;
   readonly #server: ToolServer;

@@ -42,7 +42,6 @@ interface Container {
   readonly path: string | undefined;
 }
 
-/** A value that is being read. */
 interface Region {
   readonly path: string;
   readonly depth: number;

@@ -32,7 +32,6 @@ export type ReadCall =
   | { readonly kind: 'free' }
   | { readonly kind: 'malformed'; readonly problem: string };
 
-/** What a result, or an error, says of its call. */
 export type ReadAnswer =
   | { readonly kind: 'done'; readonly outcome: CallOutcome }
   /** The client is asked, and asks again. */
@@ -135,7 +134,6 @@ export function readAnswer(
   return { kind: 'done', outcome: outcomeOf(result, isDigested) };
 }
 
-/** How a task stands, wherever it is said. */
 export interface ReadTask {
   readonly id: string;
   readonly status: string;

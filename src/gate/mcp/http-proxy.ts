@@ -128,7 +128,6 @@ interface Session {
   streams: number;
 }
 
-/** One request that is forwarded, until its answer is over. */
 interface Exchange {
   readonly request: ProxyRequest;
   readonly link: McpLink;

@@ -80,7 +80,6 @@ export type McpEvent =
   /** A message that is not forwarded, with why, or one that is passed on and cannot be read. */
   | { readonly event: 'dropped' | 'unread'; readonly from: 'client' | 'server'; readonly code: string };
 
-/** A call that was allowed, until it is settled. */
 export interface OpenMcpCall extends Pick<GuardedCall, 'tool' | 'isModern' | 'asksForTask'> {
   readonly ref: string;
   /** Of the parameters that the client gave, base64url. */

@@ -9,6 +9,7 @@
 import { McpCalls, type McpGuardOptions } from './mcp-calls.js';
 import { McpLink } from './mcp-link.js';
 
+/** See the head of this file. */
 export class McpGuard {
   readonly #calls: McpCalls;
   readonly #links = new Set<McpLink>();

@@ -378,7 +378,6 @@ export class McpLink {
     return { kind: 'answer', message: writeMessage({ id, result: whole }) };
   }
 
-  /** The client cancels a request. */
   #cancelled(value: JsonObject, message: Uint8Array): McpHandling {
     const id = memberOf(memberOf(value, 'params'), 'requestId');
     const sent = isRpcId(id) ? this.#requests.get(keyOfId(id)) : undefined;
@@ -614,7 +613,6 @@ export class McpLink {
     }
   }
 
-  /** The client answers a request of the server. */
   #answered({ id, value, ambiguity, inexact }: Response, message: Uint8Array): McpHandling {
     const key = id === null ? undefined : keyOfId(id);
     const sampling = key === undefined ? undefined : this.#samplings.get(key);

@@ -2,7 +2,6 @@
 
 import type { UnitPrice } from '../../format/schema/generated/types.js';
 
-/** What a price file says of a model at a time. */
 export interface ModelPrice {
   readonly provider: string;
   /** Its name in the price file. */

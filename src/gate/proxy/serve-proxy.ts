@@ -26,7 +26,6 @@ export interface ProxyRequest {
   readonly signal: AbortSignal;
 }
 
-/** An answer of the proxy's own. */
 export interface ProxyReply {
   readonly kind: 'reply';
   readonly status: number;

@@ -30,7 +30,6 @@ export interface KitCall {
 
 export type GuardingLedger = Pick<LiveLedger, 'guard'>;
 
-/** What the result of a call says of the call. */
 export interface ReadResult {
   /** What the recorded digest is of. */
   readonly output?: unknown;

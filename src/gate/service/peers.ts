@@ -13,7 +13,6 @@ import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.j
 import { requestJson } from '../json-client.js';
 import { FORWARDED, type Forwarded, Relay } from './relay.js';
 
-/** What peers are told of a service. */
 export interface Standing {
   readonly role: 'leader' | 'follower';
   /** Which service it is, new with each start. */

@@ -95,7 +95,6 @@ export interface ToolToken {
   used?: HostPlace;
 }
 
-/** What was ingested for an execution and a type of event. */
 interface Ingested {
   /** Of the payload; undefined where a malformed one took the place. */
   readonly payloadHash: string | undefined;

@@ -17,7 +17,6 @@ import type { TokenClaims } from './tokens.js';
 import type { TraceReader } from './trace.js';
 import { exceeds, shownAmount } from '../shared/usage.js';
 
-/** What is known of a report beside itself. */
 interface Reported {
   /** `cost`; undefined where neither the endpoint nor the envelope says one. */
   readonly type: string | undefined;

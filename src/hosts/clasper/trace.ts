@@ -34,7 +34,6 @@ import {
 import { checkSteps, stepHash } from './steps.js';
 import { callMeters, exceeds } from '../shared/usage.js';
 
-/** What is known of a trace beside itself. */
 interface TraceContext {
   readonly tenant: string;
   readonly adapterId: string;

@@ -18,7 +18,6 @@ interface Delivery {
   readonly isAllowed: boolean;
 }
 
-/** All messages and subagents of one reading. */
 export class Deliveries {
   readonly #context: Context;
   /** Those that nobody said were sent yet: by the digest of what was to be sent, in order. */

@@ -31,7 +31,6 @@ export interface ReceiptSignature {
   readonly pointer: string;
 }
 
-/** A receipt's place in a chain of its format. */
 export interface ReceiptLink {
   readonly chain: string;
   readonly sequence: bigint;

@@ -25,7 +25,6 @@ export interface Standings {
   readonly keyid?: string | undefined;
 }
 
-/** Checks receipts of one format. */
 export class Verification {
   readonly #ring: KeyRing;
   readonly #find: (finding: HostFinding) => void;

@@ -43,7 +43,6 @@ interface ArchiveFault {
   readonly actual: string;
 }
 
-/** An archive's files, and what is wrong with it. */
 export interface Archive {
   readonly members: readonly HostFile[];
   readonly faults: readonly ArchiveFault[];

@@ -38,7 +38,6 @@ export interface HostRule {
 /** As the findings of a ledger (SPEC §8): broken or missing evidence; intact evidence of something not allowed; neither. */
 export type HostFindingClass = 'invalid' | 'violation' | 'none';
 
-/** What a host's rule, or the reading of its files, finds. */
 export interface HostFinding {
   /** {@link HostRule.id}; `INPUT` for what no rule of the host is about: text that is not JSON, a member that is missing. */
   readonly rule: string;
@@ -195,7 +194,6 @@ export interface LeftOut {
   readonly meters: MeterVector;
 }
 
-/** What a host's files say. */
 export interface HostReading {
   /** Every item of every file, in order; none is left out. */
   readonly items: readonly HostItem[];

@@ -121,7 +121,6 @@ const MAX_UNITS = 1_000;
 /** Which sum of a unit: all of the ledger, all of a source, or what of either both have. */
 type Slot = 'ledger' | `${'source' | 'compared_ledger' | 'compared_source'}:${number}`;
 
-/** Sums by unit, of the ledger and of each source, exactly. */
 export class ReconcileSums {
   leftOut = 0;
   readonly #byUnit = new Map<string, Map<Slot, Rational>>();

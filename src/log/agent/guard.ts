@@ -138,7 +138,6 @@ interface GuardParts {
   readonly ticks: () => number;
 }
 
-/** An execution, as it may be in the ledger. */
 interface Written {
   event: object;
 }

@@ -906,7 +906,6 @@ export class LiveLedger {
   }
 }
 
-/** What a revocation may stop. */
 interface Stoppable {
   /** The action, `sha-256:…`; undefined while there is none. */
   readonly running: string | undefined;

@@ -10,7 +10,6 @@ import { sliceParamsDigest } from '../../rules/bounds/slice.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { listSliceGrants } from './grant-slice.js';
 
-/** A slice that a ledger set aside. */
 interface OwnSlice {
   /** `sha-256:…` */
   readonly eventId: string;

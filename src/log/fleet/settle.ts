@@ -53,7 +53,6 @@ export type SliceSettlement = Pick<ClosedSlice, 'sliceId' | 'used'> & {
   readonly note: string;
 };
 
-/** A slice of a child, and whether it is settled in its parent. */
 export interface SettledSlice {
   /** The slice's action in the parent, `sha-256:…`. */
   readonly sliceId: string;

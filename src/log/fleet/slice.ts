@@ -28,7 +28,6 @@ import { reservedBy } from '../policy/record.js';
 import { findGrants } from '../policy/revoke.js';
 import type { Ledger } from '../writer/ledger.js';
 
-/** What a parent set aside for a child. */
 export interface GivenSlice {
   /** The parent ledger, `sha-256:…`. */
   readonly ledgerId: string;

@@ -154,7 +154,6 @@ class DecisionCheck implements RecordCheck {
   }
 }
 
-/** What a record says of a denial. */
 interface Denied {
   readonly request: AuthorizationRequest;
   /** Its code, and those of the grants' checks that failed. */

@@ -52,7 +52,6 @@ export interface RequestRule {
   readonly approvalIds: readonly string[];
 }
 
-/** An approval of a call that is not used up. */
 export interface RequestApproval {
   /** `sha-256:…` */
   readonly eventId: string;

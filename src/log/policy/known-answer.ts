@@ -76,7 +76,6 @@ export interface FoundCall {
   readonly released?: string;
 }
 
-/** A call that was allowed under a request key. */
 export interface KnownCall {
   /** The action, `sha-256:…`. */
   readonly authorizationId: string;

@@ -37,7 +37,6 @@ import {
 } from './deciding-bound.js';
 import { heldGrants } from './running-starts.js';
 
-/** An authorization that may be executed now. */
 export interface Permission {
   readonly kind: 'action' | 'grant';
   /** `sha-256:…` */

@@ -30,7 +30,6 @@ interface WindowSum {
   common: bigint;
 }
 
-/** Starts in order of time; see the head of this file. */
 export class RunningTimes {
   /** In order of time, then of arrival. The last one is not gone. */
   #starts: TimedStart[] = [];

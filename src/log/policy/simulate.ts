@@ -30,7 +30,6 @@ export interface MadeCall {
   readonly resources?: readonly ResourceRef[] | undefined;
 }
 
-/** A call that the grant would not have allowed. */
 export interface SimulatedDenial<C extends MadeCall = MadeCall> {
   readonly call: C;
   /** `APPROVAL_REQUIRED`, or the code of the first failed check. */

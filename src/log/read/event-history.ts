@@ -68,7 +68,6 @@ export interface HistoryGrant extends HistoryEvent {
   readonly after: readonly Balance[];
 }
 
-/** A start that is open at the end of the ledger. */
 export interface HistoryStart {
   readonly seq: number;
   readonly event_id: string;

@@ -48,7 +48,6 @@ export function mayBeCheckpoint(line: Uint8Array): boolean {
   return text.includes(CHECKPOINT_TYPE) || text.includes(ATTESTATION_TYPE);
 }
 
-/** Tracks the last checkpoint over lines in order. */
 export class CheckpointTracker {
   #last: Found | undefined;
 

@@ -62,7 +62,6 @@ const POLL_MS = 50;
 const TURNS_AT_LEAST = 2;
 const EMPTY_TIP = hashToBase64url(rangeRoot(emptyRange()));
 
-/** The end of the last file, as far as known. */
 interface KnownEnd {
   /** Undefined unless all was read. */
   readonly size: number | undefined;

@@ -58,7 +58,6 @@ export type Stored =
       readonly start: Uint8Array;
     };
 
-/** A torn tail, saved and cut off. */
 export interface SavedTail {
   readonly path: string;
   /** The path of the copy. */

@@ -123,7 +123,6 @@ function countAll(size: number): Pick<WrittenTiles, 'tiles' | 'bundles'> {
   };
 }
 
-/** Writes what is missing, some of it at once. */
 class TreeWriter {
   readonly tiles = { written: 0, kept: 0 };
   readonly bundles = { written: 0, kept: 0 };

@@ -9,7 +9,6 @@ import type { RunningVerification } from './running-verification.js';
 /** The longest timer that Node supports. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Schedules checkpoints; see the head of this file. */
 export class CheckpointTimer {
   readonly #options: OpeningOptions;
   readonly #running: RunningVerification;

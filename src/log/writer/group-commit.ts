@@ -473,7 +473,6 @@ class Group {
     return this.ahead.get(entry) ?? this.#parts.maker.prepare(entry);
   }
 
-  /** Reports the outcomes so far. */
   tell(): void {
     for (const outcome of this.outcomes.splice(0)) outcome();
   }

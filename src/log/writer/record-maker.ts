@@ -49,7 +49,6 @@ interface Written {
   readonly fast: FastEvent | undefined;
 }
 
-/** Makes records; see the head of this file. */
 export class RecordMaker {
   readonly #options: OpeningOptions;
   readonly #running: RunningVerification;

@@ -41,7 +41,6 @@ export interface MadeLine {
 
 const NO_FINDINGS: readonly Finding[] = [];
 
-/** Another writer's record. */
 export interface OtherRecord {
   readonly seq: number;
   /** `sha-256:…` */

@@ -28,7 +28,6 @@ interface Batch {
   readonly settle: () => void;
 }
 
-/** Signing threads; see the head of this file. */
 export class SigningThreads {
   readonly #signer: Signer;
   readonly #threads: number;

@@ -10,7 +10,6 @@ import { CHECK_GROUPS, type CheckGroup, groupOf } from './check-groups.js';
 import { messageOf, nameOf, placeOf, summaryOf } from './ci-words.js';
 import { escapeXml } from './escape.js';
 
-/** How a report is written as JUnit XML. */
 export interface JunitOptions {
   /** When it was verified. The XSD demands a time; without one it is that of 1970, so that the same ledger gives the same bytes. */
   readonly now?: string | undefined;

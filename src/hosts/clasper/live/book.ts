@@ -44,7 +44,6 @@ export interface KnownExecution {
   readonly at: string;
 }
 
-/** An execution that waits for somebody, or did. */
 export interface KnownDecision {
   /** The denied action that asks for approval, `sha-256:…`. */
   readonly id: string;

@@ -110,6 +110,7 @@ interface ToolAnswer {
   readonly policyDigest: Digest;
 }
 
+/** See the head of this file. */
 export class ClasperExecution {
   readonly id: string;
   /** The recorded grant, `sha-256:…`. */

@@ -24,7 +24,6 @@ import type { Answer } from './exchange.js';
 const SYSTEM = 'clasper';
 const ZERO: Quantity = { t: 'int', v: '0' };
 
-/** What was asked for, as far as an answer is held to it. */
 export interface Asked {
   readonly executionId: string;
   readonly capabilities: readonly string[];

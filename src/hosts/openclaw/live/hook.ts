@@ -228,7 +228,6 @@ function reasonOf(reason: unknown): string {
   return typeof reason === 'string' && reason !== '' ? reason : 'blocked';
 }
 
-/** What hooks are told beside the event. */
 function contextOf(event: PipelineEvent): Record<string, unknown> {
   const { agentId, sessionId, correlationId, accountRef, conversationRef, messageRef, payload, metadata } =
     event;

@@ -36,7 +36,6 @@ const SEVERITY = {
 /** The most findings of a record that are listed; `findings_total` counts all. */
 const MAX_TOLD_FINDINGS = 16;
 
-/** What an event says of the activity itself. */
 interface Activity {
   readonly id: 0 | 1 | 2 | 3 | 4 | 99;
   readonly name: string;
