@@ -19,7 +19,6 @@ export interface VerifyingOptions {
 export interface Verifying {
   readonly trust: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
-  /** Checkpoints that the user holds. */
   readonly checkpoints: readonly Anchor[];
   /** The time of verification, where it is given. */
   readonly now: string | undefined;

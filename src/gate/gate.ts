@@ -297,7 +297,6 @@ export class Gate {
   readonly ledger: LiveLedger;
   readonly #options: GateOptions;
   readonly #principal: string | undefined;
-  /** The open calls of this process. */
   readonly #open = new OpenCalls();
   /** Calls that are being decided, by principal and request key. */
   readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();

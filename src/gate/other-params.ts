@@ -14,7 +14,6 @@ import type { AskOptions } from '../log/writer/withdrawal.js';
 export const OTHER_PARAMS = 'TOOL_PARAMS_MISMATCH';
 
 export interface OtherParams {
-  /** The action that was allowed. */
   readonly permission: Permission;
   readonly requestKey: string;
   /** Of what ran. */

@@ -52,7 +52,6 @@ export interface FastLine {
 
 export interface ReadBlocksOptions {
   readonly backend: SignatureBackend;
-  /** The keys known in advance. */
   readonly keys: readonly DeclaredKey[];
   /** How many threads examine, the caller's included. */
   readonly threads: number;

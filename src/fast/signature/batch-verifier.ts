@@ -114,7 +114,6 @@ export class BatchVerifier {
     return this.#add(key, message, false, signature);
   }
 
-  /** How many signatures were verified by tables. */
   get decidedByTables(): number {
     return this.#byTables;
   }

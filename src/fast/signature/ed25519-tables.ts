@@ -378,7 +378,6 @@ export class Ed25519Tables {
     return slab;
   }
 
-  /** Allocates contiguous slabs. */
   #reserve(slabs: number): number | undefined {
     if (this.#reserved + slabs > this.#maxSlabs) return undefined;
     const address = this.#end;

@@ -15,7 +15,6 @@ export interface SchemaError {
   readonly instancePath: string;
   readonly keyword: string;
   readonly schema: SchemaNode;
-  /** The failing value. */
   readonly data: unknown;
   /** The member that is missing (`required`), unknown (`additionalProperties`), or the tag of a union (`discriminator`). */
   readonly member: string | undefined;

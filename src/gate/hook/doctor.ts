@@ -29,7 +29,6 @@ export interface HostTrial {
   env(place: TrialPlace): Readonly<Record<string, string>>;
   /** What it must find in its home folder beside hooks, by path. */
   files(place: TrialPlace): Readonly<Record<string, string>>;
-  /** The answer of its model to a request. */
   answer(request: JsonObject, path: string, turn: Turn): Answer;
 }
 
@@ -43,9 +42,7 @@ type Answer = JsonObject | readonly JsonObject[];
 /** A scripted model on 127.0.0.1. */
 export interface TrialModel {
   readonly url: string;
-  /** How many requests it had. */
   readonly requests: number;
-  /** Whether it has asked for the call. */
   readonly hasCalled: boolean;
   close(): Promise<void>;
 }
@@ -53,7 +50,6 @@ export interface TrialModel {
 export interface TrialSight {
   /** Whether {@link TRIAL_FILE} is there. */
   readonly hasRun: boolean;
-  /** Denials in the ledger. */
   readonly denials: number;
   readonly hasCalled: boolean;
   readonly end: 'exited' | 'timed_out' | 'not_started';

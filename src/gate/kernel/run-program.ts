@@ -11,7 +11,6 @@ export interface ProgramRun {
   readonly maxBytes: number;
   /** Aborting asks it to end (SIGTERM), and kills it {@link GRACE_MS} later. */
   readonly signal: AbortSignal;
-  /** Called when it runs, or does not. */
   readonly onStarted?: (() => void) | undefined;
 }
 

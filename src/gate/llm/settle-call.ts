@@ -16,7 +16,6 @@ export interface EndedCall {
   readonly request: ModelRequest;
   readonly reserve: AmountsByUnit;
   readonly prices: Prices | undefined;
-  /** Of the answer. */
   readonly status: number;
   /** Undefined where no answer came. */
   readonly answer: ModelAnswer | undefined;

@@ -83,7 +83,6 @@ export class EventCutter {
     return pieces;
   }
 
-  /** Forgets an event that is not complete. */
   clear(): void {
     this.#held?.release(this.#begun.length);
     this.#begun.clear();

@@ -145,7 +145,6 @@ interface Exchange {
 }
 
 class McpProxy {
-  /** Of the endpoint. */
   readonly path: string;
   readonly #options: McpProxyOptions;
   readonly #maxMessageBytes: number;

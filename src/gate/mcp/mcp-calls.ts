@@ -226,7 +226,6 @@ export class McpCalls {
     }
   }
 
-  /** Keeps a call that is forwarded now. */
   keep(call: OpenMcpCall): void {
     this.#calls.add(call);
     this.#expire(call, this.options.ttlMs ?? DEFAULT_TTL_MS, 'MCP_NOT_ANSWERED');

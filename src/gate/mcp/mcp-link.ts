@@ -92,7 +92,6 @@ export class McpLink {
   readonly #requests = new Map<string, Sent>();
   /** Of the server: guarded calls of models. */
   readonly #samplings = new Map<string, Sampling>();
-  /** What is being decided. */
   readonly #pending = new Set<Promise<McpStep>>();
   readonly #closing = new AbortController();
 
@@ -101,7 +100,6 @@ export class McpLink {
     this.#onClose = onClose;
   }
 
-  /** What to do with a message of the client. */
   fromClient(message: Uint8Array): McpHandling {
     if (this.#closing.signal.aborted) return { step: DROP, overtakes: true };
     const frame = readFrame(message);
@@ -122,7 +120,6 @@ export class McpLink {
     }
   }
 
-  /** What to do with a message of the server. */
   fromServer(message: Uint8Array): McpHandling {
     if (this.#closing.signal.aborted) return { step: DROP, overtakes: true };
     const { hide = false, pin = false } = this.#calls.options;

@@ -36,7 +36,6 @@ export interface ServeToolsOptions {
   readonly output?: Writable | undefined;
   /** The most bytes of one message. Default 16 MiB. */
   readonly maxMessageBytes?: number | undefined;
-  /** Aborting ends it, and settles. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -4,7 +4,6 @@ import type { UnitPrice } from '../../format/schema/generated/types.js';
 
 export interface ModelPrice {
   readonly provider: string;
-  /** Its name in the price file. */
   readonly model: string;
   /** How the name that was asked for was found: it is one of the model's names, or begins with one of its prefixes. */
   readonly found: 'name' | 'prefix';

@@ -63,7 +63,6 @@ export class Prices implements CallPricing {
   readonly asOf: string;
   /** Where they are from. */
   readonly source: PriceFile['source'];
-  /** How many models it has. */
   readonly size: number;
   readonly units: readonly string[] = [USD, ...PRICE_UNITS];
   readonly #names = new Map<string, PricedModel[]>();

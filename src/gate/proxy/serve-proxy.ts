@@ -15,7 +15,6 @@ import { Upstream, type UpstreamAnswer, UpstreamError, type UpstreamOptions } fr
 
 export interface ProxyRequest {
   readonly method: string;
-  /** The path and query, as sent. */
   readonly path: string;
   /** By name in lower case; repeated ones as node:http joins them. Those that decide are not repeated. */
   readonly headers: Readonly<Record<string, string>>;

@@ -68,7 +68,6 @@ export class Capabilities {
   readonly #known = new Set<string>();
   readonly #byTool = new Map<string, readonly string[]>();
 
-  /** Capabilities that something names. */
   note(names: readonly string[]): void {
     for (const name of names) this.#known.add(name);
   }

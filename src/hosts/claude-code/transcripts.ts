@@ -167,7 +167,6 @@ export class TranscriptReader {
     });
   }
 
-  /** Whether the tool use is new. */
   #toolUse(line: TranscriptLine, { id, value }: Block, occurredAt: string): boolean {
     const { item, session } = line;
     const { calls } = this.#recorder;

@@ -62,7 +62,6 @@ export class Verification {
     this.#find({ about: receipt.id, ...found });
   }
 
-  /** Says that a later receipt corrects one. */
   noteCorrection(receipt: Receipt, by: Receipt): void {
     this.#corrected.set(receipt, by);
   }
@@ -210,7 +209,6 @@ export function chainsOf<R extends Receipt>(receipts: readonly R[]): ReadonlyMap
 }
 
 export interface ChainRules {
-  /** The sequence of the first receipt. */
   readonly first: bigint;
   /** What the first receipt states of the one before it. Default `null`. */
   readonly firstPrevious?: string | null | undefined;

@@ -60,7 +60,6 @@ export interface ReconcileOptions {
   readonly windowSeconds?: number | undefined;
   /** The most calls, and the most findings, that the report lists; all are counted. Default 1,000. */
   readonly maxListed?: number | undefined;
-  /** Called with each call when its state is known. */
   readonly onCall?: ((call: ReconcileCall) => void) | undefined;
 }
 

@@ -76,7 +76,6 @@ import { Guard, type GuardedFunction, type GuardOptions, type LiveRequest } from
 export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stopsAtRefusal'>, HonourOptions {
   /** Default: the ledger's own grants (`GrantEvaluator`). */
   readonly policy?: AuthorizeOptions['policy'] | undefined;
-  /** What guards price calls of models by. */
   readonly prices?: CallPricing | undefined;
   /** How much `LEDGER.contents` may hold, in bytes; each file counts for at least 4,096. Default 1 GiB. */
   readonly maxContentsBytes?: number | undefined;

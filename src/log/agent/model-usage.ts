@@ -31,7 +31,6 @@ export interface ModelUsage {
   readonly outputVideo?: number | undefined;
   /** Requests made. Default: 1 where the provider charges for requests. */
   readonly requests?: number | undefined;
-  /** Searches of the web that the provider made. */
   readonly webSearches?: number | undefined;
   /** Images made, for models that are priced by image. */
   readonly images?: number | undefined;

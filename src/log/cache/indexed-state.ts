@@ -143,7 +143,6 @@ export class IndexedState {
   readonly #signers: EntryTable<SignerTally>;
   /** Roots of folded findings, by cause. */
   readonly #folds: CountedTable<Finding>;
-  /** The first finding of each rank. */
   readonly #first: EntryTable<Finding>;
   #records: RecordEntries | undefined;
 

@@ -14,7 +14,6 @@ import {
 } from './evaluator.js';
 
 export interface ExpectedDecision {
-  /** The request, with its time. */
   readonly request: AuthorizationRequest;
   readonly decision: AuthorizationDecision;
   readonly entry: Entry;

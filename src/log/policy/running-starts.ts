@@ -88,7 +88,6 @@ class RunningStarts {
     return running;
   }
 
-  /** Undefined where it declines. */
   hold(grant: Grant): Grant | undefined {
     this.#follow();
     if (this.#under.size === 0) return grant;

@@ -361,7 +361,6 @@ export class PostgresStore implements LedgerStore {
     return Session.connect({ place: this.#place, kind, signal: this.#closed.signal });
   }
 
-  /** The session for reading and notices. */
   #reading(): Promise<Session> {
     const opening = (this.#reader ??= this.#connect('reader').then((session) => {
       session.onLost(() => {

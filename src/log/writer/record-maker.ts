@@ -30,7 +30,6 @@ import type { SigningThreads } from './signing-threads.js';
 /** A complete entry of the right form. */
 export interface Prepared extends Written {
   readonly meta: Entry['meta'];
-  /** The signatures that it brings. */
   readonly given: readonly SignatureEntry[];
   readonly isAnew: boolean;
   readonly refusesExisting: boolean;

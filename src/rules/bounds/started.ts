@@ -37,7 +37,6 @@ export interface Running {
   readonly start: OpenStart;
   /** The grant that it runs under, directly or by an action. */
   readonly grant: Grant;
-  /** The action that it executes. */
   readonly action: Action | undefined;
 }
 

@@ -120,7 +120,6 @@ export class AnchorWatch {
     );
   }
 
-  /** The tree size of each. */
   sizes(): number[] {
     return this.#inOrder.map(({ note }) => note.checkpoint.size);
   }

@@ -92,7 +92,6 @@ export class SliceWatch {
     };
   }
 
-  /** What was noted. */
   get slices(): ReadonlyMap<string, FoundSlice> {
     return this.#slices;
   }

@@ -73,7 +73,6 @@ export interface RunAgentOptions {
   /** Where `${NAME}` in the profile's environment is taken from. Default: this process's. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   readonly fileSystem?: FileSystem | undefined;
-  /** Aborting ends the episode. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -86,7 +85,6 @@ export interface EpisodeResult extends EpisodeNames {
   readonly record: string;
   /** The file with what it wrote to standard error, at most 1 MiB; undefined where it wrote nothing. */
   readonly stderr: string | undefined;
-  /** Whether the review was recorded or blocked. */
   readonly review: 'recorded' | 'blocked';
   /** Why it was blocked, by the name of a reason. */
   readonly reason: string | undefined;

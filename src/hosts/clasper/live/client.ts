@@ -162,7 +162,6 @@ export class ClasperClient {
   readonly #folder: string | undefined;
   /** Executions of this client: an id is asked for once. */
   readonly #executions = new Set<string>();
-  /** Ids of tokens that were used. */
   readonly #tokens = new Set<string>();
   #outbox: Promise<Outbox> | undefined;
   #aheadMs = 0;

@@ -42,7 +42,6 @@ export interface ActaReceipt {
   readonly shape: 'envelope' | 'flat';
   /** Where what is decided stands: the payload, or a flat receipt itself. */
   readonly body: SourceObject;
-  /** What the signature is over. */
   readonly message: Uint8Array;
   /** What it may be over instead. */
   readonly alternatives?: readonly Uint8Array[];
