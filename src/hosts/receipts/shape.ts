@@ -18,6 +18,7 @@ export interface TextShape {
   readonly isLoose?: boolean | undefined;
 }
 
+/** Looks at the members of one receipt. */
 export class Shape {
   readonly at: HostPlace;
   readonly #value: SourceValue;

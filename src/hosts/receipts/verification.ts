@@ -25,6 +25,7 @@ export interface Standings {
   readonly keyid?: string | undefined;
 }
 
+/** Checks receipts of one format. */
 export class Verification {
   readonly #ring: KeyRing;
   readonly #find: (finding: HostFinding) => void;

@@ -53,6 +53,7 @@ export const MAX_ITEM_BYTES = 16 * 1024 * 1024;
 /** The longest text that holds many items: a response with a list of rows is one line, whatever it holds. In bytes. */
 const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
 
+/** Collects a {@link HostReading}. */
 export class ReadingBuilder {
   readonly #items: HostItem[] = [];
   readonly #claims: Claim[] = [];
