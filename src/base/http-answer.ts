@@ -18,7 +18,7 @@ export async function readBounded(
   return { bytes: concatBytes(chunks), isWhole: true };
 }
 
-/** Why there is none: the name of an operating system's or a library's error, such as `ECONNREFUSED`. Its text may have parts of the request. */
+/** Why there is none, such as `ECONNREFUSED`. The error's own text may have parts of the request. */
 export function connectionFault(error: unknown): string {
   const { code } = ((error as Error | undefined)?.cause ?? error ?? {}) as { readonly code?: unknown };
   return typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code) ? code : 'no reason given';
