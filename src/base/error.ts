@@ -3,7 +3,6 @@
  * RangeError. Faults *inside* a ledger are findings (`finding/`), never thrown. Exit statuses and flags are in `cli/`.
  */
 
-/** Options of {@link NorthrootError}. */
 export interface NorthrootErrorOptions {
   /** One line: what to do about it. */
   readonly hint?: string | undefined;

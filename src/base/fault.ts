@@ -3,7 +3,6 @@
  * place in a ledger, a severity and words (`finding/`).
  */
 
-/** One fault of outside data. */
 export interface Fault<Code extends string = string> {
   readonly code: Code;
   /** RFC 6901, from the root of the value; a missing member has the pointer it would have. */
@@ -16,17 +15,14 @@ export interface Fault<Code extends string = string> {
   readonly actual: string;
 }
 
-/** A fault of a parsed value. */
 export interface ValueFault<Code extends string = string> extends Fault<Code> {
   readonly pointer: string;
 }
 
-/** A fault of one of several files. */
 export interface FileFault<Code extends string = string> extends Fault<Code> {
   readonly file: string;
 }
 
-/** A decoded value, or the fault. */
 export type Result<T, F extends Fault = Fault> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly fault: F };

@@ -42,9 +42,8 @@ const PHRASES: Readonly<Record<Exclude<OptionType, 'any'>, string>> = {
  */
 export function checkOptions<T extends object>(where: string, options: T, types: OptionTypes<T>): void {
   const given: unknown = options;
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw new TypeError(`${where}: expected an object of options, found ${describeValue(given)}`);
-  }
   // Without an array for each option: requests are checked several times on their way.
   for (const name of Object.keys(given)) {
     const value = (given as Record<string, unknown>)[name];
@@ -68,9 +67,8 @@ export function checkOptions<T extends object>(where: string, options: T, types:
 
 /** @throws TypeError if the argument is no string. */
 export function checkString(where: string, name: string, value: unknown): asserts value is string {
-  if (typeof value !== 'string') {
+  if (typeof value !== 'string')
     throw new TypeError(`${where}: expected ${name} to be a string, found ${describeValue(value)}`);
-  }
 }
 
 /** The kind of a value in words. Nothing of its content, which may be a secret. */

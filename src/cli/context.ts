@@ -2,7 +2,6 @@
 
 import type { Terminal } from './terminal.js';
 
-/** A command's surroundings. */
 export interface Context {
   readonly terminal: Terminal;
   /** Aborted by Ctrl-C. */

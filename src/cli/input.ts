@@ -33,9 +33,8 @@ export const STDIN = '-';
 
 /** @throws NorthrootError `USAGE` if standard input is named more than once */
 export function assertStdinOnce(paths: readonly string[]): void {
-  if (paths.filter((path) => path === STDIN).length > 1) {
+  if (paths.filter((path) => path === STDIN).length > 1)
     throw usageError('standard input can be read once only');
-  }
 }
 
 /** The largest input that a command reads into memory, in bytes. */
@@ -64,9 +63,7 @@ const peeked = new WeakMap<object, Peeked>();
 function peekable(terminal: Terminal, signal: AbortSignal): Peeked {
   const known = peeked.get(process.stdin);
   if (known !== undefined) return known;
-  if (process.stdin.isTTY) {
-    terminal.say('reading from the terminal; Ctrl-D ends the input, Ctrl-C stops');
-  }
+  if (process.stdin.isTTY) terminal.say('reading from the terminal; Ctrl-D ends the input, Ctrl-C stops');
   const stream: AsyncIterable<Uint8Array> = addAbortSignal(signal, process.stdin);
   const made = { chunks: [], rest: stream[Symbol.asyncIterator]() };
   peeked.set(process.stdin, made);
@@ -120,9 +117,7 @@ export async function readInput(
   let size = 0;
   for await (const chunk of openInput(path, context)) {
     size += chunk.length;
-    if (size > limit) {
-      throw new CommandError('INPUT_TOO_LARGE', `the input has more than ${limit} bytes`);
-    }
+    if (size > limit) throw new CommandError('INPUT_TOO_LARGE', `the input has more than ${limit} bytes`);
     chunks.push(Uint8Array.from(chunk));
   }
   return Buffer.concat(chunks);
@@ -183,9 +178,8 @@ export function ofFile<T>(path: string, read: () => T): T {
 /** The signer of a key file in any form that keys have. Warns of one that others than its owner may read. */
 export async function readSigner(terminal: Terminal, path: string): Promise<Signer> {
   const signer = createSigner(await parseFile(path, MAX_KEY_BYTES, parsePrivateKey));
-  if (await isOpenToOthers(path)) {
+  if (await isOpenToOthers(path))
     terminal.say(`warning: others may read the private key ${printable(path)}: chmod 600 it`);
-  }
   return signer;
 }
 

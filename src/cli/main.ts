@@ -51,7 +51,6 @@ import { addWhy } from './commands/why.js';
 import { addWitness } from './commands/witness.js';
 import { type Given, type Groups, REFERENCE, runProgram } from './program.js';
 
-/** The commands as the help groups them. */
 export const GROUPS: Groups = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addCopy, addRepair, addIndex],
   'Grants and budgets:': [

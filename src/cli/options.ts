@@ -13,7 +13,6 @@ import type { CheckpointSchedule } from '../log/writer/checkpoint.js';
 import { MAX_WAIT_MS } from '../log/policy/authorize.js';
 import { usageError } from './command-error.js';
 
-/** Describes `--since`. */
 export const SINCE = 'only events at this time or later: 2026-03-01, a time with Z or an offset, or 7d (ago)';
 
 /** Where an amount comes from (`meter_basis`). */
@@ -55,11 +54,10 @@ const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_60
 /** How often checkpoints are made: a number of records, or a time such as 30s, 15m, 1h or 1d. */
 export function checkpointSchedule(text: string): CheckpointSchedule {
   const [, digits = '', unit = ''] = /^([1-9]\d{0,9})([smhd]?)$/.exec(text) ?? [];
-  if (digits === '') {
+  if (digits === '')
     throw new InvalidArgumentError(
       'Expected a number of records such as 1000, or a time such as 30s, 15m, 1h or 1d.',
     );
-  }
   const scale = UNIT_MS[unit];
   return scale === undefined ? { records: Number(digits) } : { milliseconds: Number(digits) * scale };
 }
@@ -135,15 +133,13 @@ export function assertPatterns({
   readonly principal?: string | undefined;
   readonly tool?: string | undefined;
 }): void {
-  if (principal !== undefined && !isPrincipalPattern(principal)) {
+  if (principal !== undefined && !isPrincipalPattern(principal))
     throw usageError(
       `${printable(principal)} is not a valid principal pattern`,
       'such as agent:a1, agent:* or *',
     );
-  }
-  if (tool !== undefined && !isToolPattern(tool)) {
+  if (tool !== undefined && !isToolPattern(tool))
     throw usageError(`${printable(tool)} is not a valid tool pattern`, "such as fs.read, 'fs.*' or '*'");
-  }
 }
 
 /** `HOST:PORT`. */
@@ -175,7 +171,6 @@ export const requestKey = textThat(
   (text) => /^[A-Za-z0-9._:/+=@-]{1,128}$/.test(text),
   '1 to 128 letters, digits and . _ : / + = @ -, such as job-17/3',
 );
-/** A code, as events have it. */
 export const code = textThat(
   (text) => /^[A-Z0-9_]{1,64}$/.test(text),
   'up to 64 capital letters, digits and _, such as TIMEOUT',
@@ -187,9 +182,8 @@ export function meterList(text: string, previous: readonly Meter[] = []): Meter[
   for (const part of text.split(',')) {
     const { unit, amount, problem } = readPair(part);
     if (problem !== undefined) throw new InvalidArgumentError(`Expected ${problem}.`);
-    if (list.some((meter) => meter.unit === unit)) {
+    if (list.some((meter) => meter.unit === unit))
       throw new InvalidArgumentError(`Expected each unit once, found ${unit} twice.`);
-    }
     const { vector, problems } = readAmounts({ [unit]: amount });
     const [wrong] = problems;
     if (wrong !== undefined) throw new InvalidArgumentError(`${wrong.message}.`);

@@ -35,7 +35,6 @@ export function addReportOutput(
     );
 }
 
-/** The formats of a report that is a document. */
 export const DOCUMENT_FORMATS = ['text', 'markdown', 'json'] as const;
 export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
 
@@ -55,9 +54,8 @@ function collectOutputs<F extends string>(
     const at = text.indexOf('=');
     const format = formats.find((each) => each === text.slice(0, Math.max(at, 0)));
     const path = text.slice(at + 1);
-    if (format === undefined || path === '') {
+    if (format === undefined || path === '')
       throw new InvalidArgumentError(`Expected format=path, the format one of ${formats.join(', ')}.`);
-    }
     return [...previous, { format, path }];
   };
 }
@@ -88,9 +86,8 @@ export async function writeReportFiles<F extends string>(
   { output }: ReportOutputOptions<F>,
   render: (format: F, paint: Paint) => Rendered,
 ): Promise<void> {
-  for (const { format, path } of output) {
+  for (const { format, path } of output)
     if (path !== STDOUT) await writeThrough(path, (sink) => write(sink, render(format, plainPaint)));
-  }
 }
 
 async function write(sink: ByteSink, rendered: Rendered): Promise<void> {

@@ -12,7 +12,6 @@ import { STDIN } from './input.js';
 import { wholeNumber } from './options.js';
 import type { Verifying } from './verifying.js';
 
-/** What {@link addSampling} adds. */
 export interface SamplingOptions {
   readonly sample?: number;
   readonly sampleNonce?: string;

@@ -15,7 +15,6 @@ import { assertPatterns, assertSpan, pastInstant, SINCE } from './options.js';
 import { shellWord } from './shell-word.js';
 import type { Terminal } from './terminal.js';
 
-/** What {@link addSelection} adds. */
 export interface SelectionOptions {
   readonly principal?: string;
   readonly grant?: string;
@@ -38,9 +37,8 @@ export function addSelection(command: Command): Command {
 
 /** A time is no span: `--last 2026-03-01` could be meant for the day. */
 function pastSpan(text: string): string {
-  if (tryReadTime(text) !== undefined) {
+  if (tryReadTime(text) !== undefined)
     throw new InvalidArgumentError('Expected a span such as 24h, 7d or 4w; --since takes a time.');
-  }
   return pastInstant(text);
 }
 
@@ -54,19 +52,16 @@ export async function toSelection(
   ledger: string,
   { principal, grant, tool, since: from, until, last }: SelectionOptions,
 ): Promise<RecordSelection> {
-  if (from !== undefined && last !== undefined) {
-    throw usageError('--since and --last exclude each other');
-  }
+  if (from !== undefined && last !== undefined) throw usageError('--since and --last exclude each other');
   const since = from ?? last;
   assertSpan(since, until);
   assertPatterns({ principal, tool });
   const { record, isGrant } = await findGrantRecord(context, ledger, grant);
-  if (record !== undefined && !isGrant) {
+  if (record !== undefined && !isGrant)
     throw usageError(
       `${printable(grant ?? '')} is not a grant: nothing is under it`,
       `northroot why ${shellWord(ledger)} ${record.seq} says what it is under`,
     );
-  }
   return {
     ...defined({ since, until, principal, tool }),
     ...(record === undefined ? {} : { grantId: record.eventId }),

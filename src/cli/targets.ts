@@ -62,14 +62,13 @@ export async function assertTargets(
     if (kind === 'file' && path === STDOUT) continue;
     if (kind === 'file' && !made.includes(dirname(resolve(path)))) await assertFolderOf(path);
     const found = await kindOfPath(path);
-    if (found !== kind && found !== 'missing') {
+    if (found !== kind && found !== 'missing')
       throw usageError(
         `cannot write ${printable(path)}: it is not a ${kind}`,
         kind === 'file'
           ? 'what is written replaces the file that has its name'
           : 'name a folder, or a new one',
       );
-    }
     for (const input of read) {
       const isIn = kind === 'file' && (await isWithin(dirname(path), input));
       // A missing input may be made by this command.

@@ -77,7 +77,6 @@ export class Terminal {
     process.stderr.write(`${message}\n`);
   }
 
-  /** Tells of an error: what, and what to do. */
   fail(error: NorthrootError, place?: string): void {
     this.#clearProgress();
     const paint = this.#colours(process.stderr) ? ansiPaint : plainPaint;

@@ -122,12 +122,11 @@ export class VerifyOutputs {
     this.#options = options;
     const asked = options.output;
     const toStdout = asked.filter(({ path }) => path === STDOUT);
-    if (toStdout.length > 1 || (toStdout.length === 1 && isFormatGiven)) {
+    if (toStdout.length > 1 || (toStdout.length === 1 && isFormatGiven))
       throw usageError(
         'standard output takes one report',
         'give --format, or one --output with - for its path',
       );
-    }
     this.#outputs = toStdout.length === 1 ? asked : [{ format: options.format, path: STDOUT }, ...asked];
     const formats = this.#outputs.map(({ format }) => format);
     const isMuch = options.maxFindings > MAX_IN_MEMORY;
@@ -217,9 +216,8 @@ export class VerifyOutputs {
     open: readonly (readonly [Format, ByteSink])[],
     verify: () => Promise<Verified>,
   ): Promise<Verified> {
-    if (file !== undefined) {
+    if (file !== undefined)
       return writeThrough(file.path, (sink) => this.#fill(others, [...open, [file.format, sink]], verify));
-    }
     const verified = await verify();
     for (const code of [...this.#told.keys()]) this.#tellMore(code);
     for (const { format, path } of this.#outputs) {

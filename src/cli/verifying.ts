@@ -8,7 +8,6 @@ import { readAnchors, readTrustPolicy, readWitnessPolicy } from './input.js';
 import { instant, repeatable } from './options.js';
 import type { Terminal } from './terminal.js';
 
-/** The options that {@link addVerifying} adds. */
 export interface VerifyingOptions {
   readonly trust?: string;
   readonly witnessPolicy?: string;
@@ -20,7 +19,6 @@ export interface VerifyingOptions {
 export interface Verifying {
   readonly trust: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
-  /** Checkpoints that the user holds. */
   readonly checkpoints: readonly Anchor[];
   /** The time of verification, where it is given. */
   readonly now: string | undefined;

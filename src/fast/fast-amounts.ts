@@ -24,14 +24,12 @@ const LOW_BASE = 10 ** LOW_DIGITS;
 /** How many grants are remembered at once. */
 const MAX_VIEWS = 1_024;
 
-/** An amount of one unit, in multiples of 10^−`scale`. */
 interface Amount {
   unit: string;
   value: number;
   scale: number;
 }
 
-/** The sums of an account after the event. */
 interface Change {
   account: ScaledAccount;
   used: number;
@@ -76,7 +74,6 @@ export class FastAmounts {
     this.#texts = texts;
   }
 
-  /** The bounds of an allowed grant. */
   viewOf(index: number): BoundsView | undefined {
     const known = this.#views.get(index);
     if (known !== undefined) return known;
@@ -93,7 +90,6 @@ export class FastAmounts {
     return view;
   }
 
-  /** Begins an event without amounts. */
   begin(): void {
     this.#count = 0;
     this.#changeCount = 0;
@@ -291,7 +287,6 @@ export class FastAmounts {
     this.#changeCount += 1;
   }
 
-  /** Makes the changes of the event. */
   apply(): void {
     for (let i = 0; i < this.#changeCount; i += 1) {
       const { account, used, estimated, reserved } = this.#changes[i]!;
@@ -305,7 +300,6 @@ export class FastAmounts {
       foldOne(this.#folding as Pick<VerifyState, 'foldRoots'>, this.#folded[i]!);
   }
 
-  /** Writes the sums to the accounts. */
   flush(): void {
     for (const account of this.#changed) account.store();
     this.#changed.length = 0;

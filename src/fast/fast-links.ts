@@ -450,7 +450,6 @@ export class FastLinks {
     if (expiring.has(this.#linked)) expiring.delete(this.#linked);
   }
 
-  /** Writes the sums to the accounts. */
   flush(): void {
     this.#amounts.flush();
   }

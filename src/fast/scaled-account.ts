@@ -108,7 +108,6 @@ export class ScaledAccount {
     this.cap = Number.isNaN(cap) ? Infinity : cap;
   }
 
-  /** Writes the sums to the account. */
   store(): void {
     if (!this.isChanged) return;
     this.isChanged = false;
@@ -156,7 +155,6 @@ function toLimits(above: Amounts | undefined): Limit[] {
 
 const MAX_REMEMBERED = 1_000;
 
-/** The earliest timestamp. */
 const EARLIEST = '0000-01-01T00:00:00Z';
 
 /** The bounds of a grant and its ancestors, or of none, in this form. */

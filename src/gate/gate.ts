@@ -99,7 +99,6 @@ export interface UnsettledCall {
   readonly error: unknown;
 }
 
-/** A call that asks to run. */
 export interface GateCall {
   /** The host's own id of it. A host that has none leaves it out: such calls are told apart by their order. */
   readonly ref?: string | undefined;
@@ -145,7 +144,6 @@ export interface CallName extends Pick<GateCall, 'ref' | 'session' | 'principal'
   readonly params?: unknown;
 }
 
-/** What would be decided. */
 export type GateAnswer = Pick<GateDecision, 'effect' | 'code' | 'reason' | 'params' | 'remaining' | 'need'>;
 
 export interface GateDecision {
@@ -172,7 +170,6 @@ export interface GateDecision {
   readonly expires: string | undefined;
   /** For `ask`: who may approve. */
   readonly need?: ApprovalNeed | undefined;
-  /** The bound that denied. */
   readonly bound?: DecidingBound | undefined;
   /** Whether it was decided before: nothing was recorded. */
   readonly isRepeated: boolean;
@@ -180,7 +177,6 @@ export interface GateDecision {
   readonly shadow?: 'deny' | 'ask' | undefined;
 }
 
-/** How a call ended. */
 export interface CallOutcome extends ExecutionDetails {
   readonly outcome: 'success' | 'failure' | 'unknown';
   /** By unit. What was reserved and is not said counts as used, as estimated use. `calls` and `time.ms` are measured. */
@@ -301,7 +297,6 @@ export class Gate {
   readonly ledger: LiveLedger;
   readonly #options: GateOptions;
   readonly #principal: string | undefined;
-  /** The open calls of this process. */
   readonly #open = new OpenCalls();
   /** Calls that are being decided, by principal and request key. */
   readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();

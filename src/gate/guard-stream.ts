@@ -164,7 +164,6 @@ class Handover<T> {
   #give: ((next: { readonly piece: T } | End) => void) | undefined;
   #wake: () => void = () => undefined;
 
-  /** Asks for a piece. */
   take(): Promise<{ readonly piece: T } | End> {
     if (this.#end !== undefined) return Promise.resolve(this.#end);
     return new Promise((resolve) => {
@@ -173,7 +172,6 @@ class Handover<T> {
     });
   }
 
-  /** Resolves when a piece is asked for. */
   asked(): Promise<void> {
     if (this.#give !== undefined) return Promise.resolve();
     return new Promise((resolve) => (this.#wake = resolve));

@@ -3,7 +3,9 @@
  * request, its headers or its answer is in an error.
  */
 
+import { joinSignals, startDeadline } from '../base/deadline.js';
 import { NorthrootError } from '../base/error.js';
+import { connectionFault, readBounded } from '../base/http-answer.js';
 
 export interface JsonRequest {
   readonly url: URL;
@@ -34,17 +36,7 @@ export interface HttpAnswer {
 export async function requestJson(request: JsonRequest): Promise<HttpAnswer> {
   const { url, method = 'POST', headers, body, timeoutMs, signal, maxBytes } = request;
   signal?.throwIfAborted();
-  const abort = new AbortController();
-  let isLate = false;
-  const pass = (): void => abort.abort(signal?.reason);
-  signal?.addEventListener('abort', pass, { once: true });
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : setTimeout(() => {
-          isLate = true;
-          abort.abort(new Error('late'));
-        }, timeoutMs);
+  const deadline = timeoutMs === undefined ? joinSignals([signal]) : startDeadline(timeoutMs, [signal]);
   try {
     const response = await fetch(url, {
       method,
@@ -54,7 +46,7 @@ export async function requestJson(request: JsonRequest): Promise<HttpAnswer> {
         ...headers,
       },
       ...(body === undefined ? {} : { body }),
-      signal: abort.signal,
+      signal: deadline.signal,
       // A redirection could lead elsewhere, with what is in the request.
       redirect: 'manual',
     });
@@ -63,16 +55,17 @@ export async function requestJson(request: JsonRequest): Promise<HttpAnswer> {
       await response.body?.cancel();
       throw invalid(`the answer is a redirection, status ${status}`);
     }
-    return { status, bytes: await readBounded(response, maxBytes), date: response.headers.get('date') };
+    const { bytes, isWhole } = await readBounded(response, maxBytes);
+    if (!isWhole) throw invalid(`the answer is too long: more than ${maxBytes} bytes`);
+    return { status, bytes, date: response.headers.get('date') };
   } catch (error) {
     if (error instanceof NorthrootError) throw error;
     signal?.throwIfAborted();
-    if (isLate) throw new NorthrootError('PEER_TIMEOUT', `there was no answer within ${timeoutMs} ms`);
-    // The text of other errors may have parts of the request.
-    throw new NorthrootError('PEER_UNREACHABLE', `the connection failed: ${reasonOf(error)}`);
+    if (deadline.signal.aborted)
+      throw new NorthrootError('PEER_TIMEOUT', `there was no answer within ${timeoutMs} ms`);
+    throw new NorthrootError('PEER_UNREACHABLE', `the connection failed: ${connectionFault(error)}`);
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', pass);
+    deadline.clear();
   }
 }
 
@@ -90,23 +83,6 @@ export function endpointOf(name: string, text: string): URL {
   return url;
 }
 
-async function readBounded(response: Response, most: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > most) throw invalid(`the answer is too long: more than ${most} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
 function invalid(message: string): NorthrootError {
   return new NorthrootError('PEER_ANSWER_INVALID', message);
-}
-
-/** The name of an operating system's or a library's error, such as `ECONNREFUSED`. */
-function reasonOf(error: unknown): string {
-  const { code } = ((error as Error | undefined)?.cause ?? error ?? {}) as { readonly code?: unknown };
-  return typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code) ? code : 'no reason given';
 }

@@ -27,7 +27,6 @@ export interface LateCall {
   readonly reserved: MeterVector;
 }
 
-/** How it ended. */
 export interface LateOutcome {
   readonly outcome: ExecutionOutcome;
   /** Of what it ran with. Default: what was authorized. */

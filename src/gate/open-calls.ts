@@ -7,7 +7,6 @@ import type { Meter, MeterVector } from '../base/value/meter.js';
 import { Names } from '../rules/verify/action-rows.js';
 import { Reader, Writer } from '../rules/verify/packing.js';
 
-/** A call that was allowed by this gate and not settled. */
 export interface OpenCall {
   readonly ref: string;
   readonly session: string | undefined;
@@ -37,7 +36,6 @@ const ID_ALONE = 1;
 /** And the length of the session. */
 const AFTER_SESSION = 2;
 
-/** Open calls; see the head of this file. */
 export class OpenCalls {
   readonly #packed = new Map<string, string>();
   readonly #names = new Names();

@@ -14,12 +14,10 @@ import type { AskOptions } from '../log/writer/withdrawal.js';
 export const OTHER_PARAMS = 'TOOL_PARAMS_MISMATCH';
 
 export interface OtherParams {
-  /** The action that was allowed. */
   readonly permission: Permission;
   readonly requestKey: string;
   /** Of what ran. */
   readonly paramsDigest: Digest;
-  /** How that ended. */
   readonly outcome: ExecutionOutcome;
 }
 

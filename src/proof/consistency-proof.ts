@@ -33,9 +33,8 @@ export function decodeConsistencyProof(bytes: Uint8Array): ProofFileResult<Consi
   if (!parts.ok) return parts;
   const [first = '', ...rest] = parts.value.lines;
   const oldSize = first.startsWith(OLD) ? tryParseDecimal(first.slice(OLD.length)) : undefined;
-  if (oldSize === undefined) {
+  if (oldSize === undefined)
     return malformed('a first line with the old size, in decimal, of at most 2^53 - 1', 'other text');
-  }
   const hashes = decodeHashLines(rest);
   return hashes.ok ? succeed({ oldSize, hashes: hashes.value, note: parts.value.note }) : hashes;
 }

@@ -10,6 +10,7 @@ import { MAX_LINE_BYTES, type RawLine } from '../format/record/line-splitter.js'
 import { appendLeaf, emptyRange, hashToBase64url, rangeRoot } from '../format/tree/compact-range.js';
 import type { LedgerSource } from '../rules/source/ledger-source.js';
 import { hashLine, type LedgerLine, type LineReader, readLines } from '../rules/source/read-lines.js';
+import { escapePointer } from '../base/json/pointer.js';
 
 /** The relation of two ledgers. A torn last line does not count. */
 export type LedgerRelation = 'identical' | 'a_extends_b' | 'b_extends_a' | 'forked';
@@ -172,12 +173,11 @@ function describe({ line, segment }: LedgerLine): DescribedLine {
     byte_offset: offset,
     byte_length: length,
   };
-  if (length === 0 || length > MAX_LINE_BYTES) {
+  if (length === 0 || length > MAX_LINE_BYTES)
     return {
       record: { ...place, ...UNREAD, code: length === 0 ? 'LINE_BLANK' : 'LINE_TOO_LONG' },
       value: undefined,
     };
-  }
   const { faults, seq, span, eventId, eventType, occurredAt, principalId, layout } = examineLine(
     line.bytes,
     undefined,
@@ -223,8 +223,8 @@ function describeFork(a: DescribedLine, b: DescribedLine): LedgerDiff['fork'] {
 function differingMembers(a: JsonObject, b: JsonObject): string[] {
   return differingKeys(a, b).flatMap((key) => {
     const [eventA, eventB] = [a[key], b[key]];
-    if (key !== 'event' || !isJsonObject(eventA) || !isJsonObject(eventB)) return [`/${toPointerPart(key)}`];
-    return differingKeys(eventA, eventB).map((member) => `/event/${toPointerPart(member)}`);
+    if (key !== 'event' || !isJsonObject(eventA) || !isJsonObject(eventB)) return [`/${escapePointer(key)}`];
+    return differingKeys(eventA, eventB).map((member) => `/event/${escapePointer(member)}`);
   });
 }
 
@@ -235,8 +235,4 @@ function differingKeys(a: JsonObject, b: JsonObject): string[] {
 
 function memberText(object: JsonObject, key: string): string | undefined {
   return Object.hasOwn(object, key) ? canonicalText(object[key]) : undefined;
-}
-
-function toPointerPart(key: string): string {
-  return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

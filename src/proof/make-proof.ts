@@ -54,7 +54,6 @@ export interface MadeProof {
   readonly checkpoint: Checkpoint;
 }
 
-/** A consistency proof of two checkpoints. */
 export interface MadeConsistencyProof {
   /** The file, in the form of tlog-witness' add-checkpoint. */
   readonly bytes: Uint8Array;
@@ -104,11 +103,10 @@ export async function proveInclusion(
   const stated = given === undefined ? undefined : readGiven(given);
   const record = await basis.findRecord(wanted);
   const { layout, faults } = examineLine(record.bytes, undefined);
-  if (layout !== 'records') {
+  if (layout !== 'records')
     throw new NorthrootError('NOT_A_LEDGER', 'bare events have no records around them to prove', {
       hint: 'append them to a ledger first',
     });
-  }
   const [fault] = faults;
   if (fault !== undefined) {
     const { code, pointer, expected, actual } = fault;
@@ -123,11 +121,10 @@ export async function proveInclusion(
   const { size, root } = base.checkpoint;
   if (size <= index) throw missing(`the checkpoint covers ${size} records, not the one at seq ${index}`);
   const hashes = await hashRanges(basis, inclusionRanges(index, size), [base]);
-  if (!verifyInclusion({ index, size, leafHash: leafHash(record.bytes), root, proof: hashes })) {
+  if (!verifyInclusion({ index, size, leafHash: leafHash(record.bytes), root, proof: hashes }))
     throw new NorthrootError('SEQ_GAP', `the record says seq ${index}, and another stands in that place`, {
       hint: 'verify the ledger: its findings say where records are missing or were put in',
     });
-  }
   return { record, hashes, base };
 }
 
@@ -162,9 +159,8 @@ export async function makeConsistencyProof(
   const { size: size2, root: root2 } = base.checkpoint;
   const ranges = consistencyRanges(size1, size2);
   const hashes = await hashRanges(basis, ranges, [old, base]);
-  if (!verifyConsistency({ size1, root1, size2, root2, proof: hashes })) {
+  if (!verifyConsistency({ size1, root1, size2, root2, proof: hashes }))
     throw new Error('a consistency proof that was just made does not verify');
-  }
   const bytes = formatConsistencyProof({ oldSize: size1, hashes, note: base.note });
   return { bytes, oldCheckpoint: old.checkpoint, checkpoint: base.checkpoint };
 }

@@ -36,9 +36,8 @@ export async function makeReceipt(
   const { signer } = options;
   assertReceiptSigner('makeReceipt', signer);
   const { record, hashes, base } = await proveInclusion(from, wanted, options);
-  if (typeof from === 'function') {
+  if (typeof from === 'function')
     assertReceiptKey(await replayTo(await from(), 'end', undefined, options.signal), signer);
-  }
   const { bytes: entry, eventId, seq: index } = record;
   const { origin: issuer, size, root } = base.checkpoint;
   const bytes = formatReceipt({ issuer, size, index, hashes, root }, signer);

@@ -36,7 +36,6 @@ import {
 import { mustBeSigned } from '../rules/trust/record-signing.js';
 import type { WitnessPolicy } from '../rules/trust/witness-policy.js';
 
-/** A key given to verify proofs. */
 export type ProofKey =
   /** The key of a log of any origin, or of a signer of events. With `webauthn`, as `parsePasskey` gives it: a passkey, of approvals alone. */
   | { readonly kind: 'public-key'; readonly key: PublicKey; readonly webauthn?: Webauthn | undefined }
@@ -152,9 +151,8 @@ export class ProofKeyring {
       findProblem: (signature) => findNoteProblem(signature, instant),
     });
     const problems = this.#judgeOrigin(origin);
-    for (const { code, severity, expected = '', actual = '' } of verdict.problems) {
+    for (const { code, severity, expected = '', actual = '' } of verdict.problems)
       if (severity === undefined) problems.push(toProblem({ code, expected, actual }));
-    }
     if (!isSignedByLog(verdict.signers) && verdict.problems.length === 0) {
       const expected = `a signature by a known key of ${origin}`;
       const actual = `${verdict.unknown} by unknown keys`;

@@ -23,9 +23,8 @@ interface ProofText {
 
 /** Splits a proof file at its first empty line. */
 export function decodeProofText(bytes: Uint8Array): ProofFileResult<ProofText> {
-  if (bytes.length > MAX_PROOF_BYTES) {
+  if (bytes.length > MAX_PROOF_BYTES)
     return malformed(`a proof of at most ${MAX_PROOF_BYTES} bytes`, `${bytes.length} bytes`);
-  }
   const text = decodeLatin1(bytes);
   const split = text.indexOf('\n\n');
   if (split === -1) return malformed('an empty line before the checkpoint', 'none');
@@ -35,9 +34,8 @@ export function decodeProofText(bytes: Uint8Array): ProofFileResult<ProofText> {
 
 /** Decodes the lines of a Merkle proof. */
 export function decodeHashLines(lines: readonly string[]): ProofFileResult<string[]> {
-  if (lines.length > MAX_PROOF_HASHES) {
+  if (lines.length > MAX_PROOF_HASHES)
     return malformed(`at most ${MAX_PROOF_HASHES} hashes`, String(lines.length));
-  }
   const hashes: string[] = [];
   for (const line of lines) {
     const hash = tryHashFromBase64(line);

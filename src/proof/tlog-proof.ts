@@ -44,15 +44,12 @@ export function decodeTlogProof(bytes: Uint8Array): ProofFileResult<TlogProof> {
   let extra: Uint8Array | undefined;
   if (lines[0]?.startsWith(EXTRA)) {
     extra = tryDecodeBase64((lines.shift() as string).slice(EXTRA.length));
-    if (extra === undefined || extra.length === 0) {
-      return malformed('extra data in base64', 'other text');
-    }
+    if (extra === undefined || extra.length === 0) return malformed('extra data in base64', 'other text');
   }
   const indexLine = lines.shift() ?? '';
   const index = indexLine.startsWith(INDEX) ? tryParseDecimal(indexLine.slice(INDEX.length)) : undefined;
-  if (index === undefined) {
+  if (index === undefined)
     return malformed('a line with the index, in decimal, of at most 2^53 - 1', 'other text');
-  }
   const hashes = decodeHashLines(lines);
   return hashes.ok ? succeed({ extra, index, hashes: hashes.value, note: parts.value.note }) : hashes;
 }

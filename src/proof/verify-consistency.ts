@@ -58,9 +58,8 @@ export function verifyConsistencyProof(
   };
   const oldSigners = judge(old);
   const signers = judge(signed);
-  if (proof !== undefined && signed !== undefined && old !== undefined) {
+  if (proof !== undefined && signed !== undefined && old !== undefined)
     problems.push(...compare(old, signed, proof.oldSize, proof.hashes));
-  }
   const hasWitness = oldSigners.witnesses.length > 0 && signers.witnesses.length > 0;
   return {
     ...verdictOf(problems),
@@ -80,9 +79,8 @@ function compare(
   oldSize: number,
   proof: readonly string[],
 ): ProofProblem[] {
-  if (old.origin !== checkpoint.origin) {
+  if (old.origin !== checkpoint.origin)
     return [toProblem({ code: 'ORIGIN_MISMATCH', expected: old.origin, actual: checkpoint.origin })];
-  }
   if (oldSize !== old.size) {
     const expected = `a proof from the older checkpoint's size, ${old.size}`;
     return [{ code: 'PROOF_INVALID', kind: 'invalid', expected, actual: `one from ${oldSize}` }];

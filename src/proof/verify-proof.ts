@@ -83,7 +83,6 @@ export interface ProofResult extends ProofOutcome {
 
 export const NO_SIGNERS: CheckpointSigners = { log: [], witnesses: [], unverified: 0 };
 
-/** The largest entry, in bytes. */
 export const MAX_ENTRY_BYTES = 1024 * 1024;
 
 export interface VerifyProofOptions {
@@ -109,9 +108,8 @@ export function checkProofCall(
   checkOptions(where, options, { entry: 'bytes' });
   checkOptions(`${where}: trust`, trust, PROOF_TRUST);
   const { entry } = options;
-  if (entry !== undefined && entry.length > MAX_ENTRY_BYTES) {
+  if (entry !== undefined && entry.length > MAX_ENTRY_BYTES)
     throw new RangeError(`expected an entry of at most ${MAX_ENTRY_BYTES} bytes`);
-  }
   return entry;
 }
 
@@ -298,9 +296,8 @@ function examineRecord(line: Uint8Array, index: number, problems: ProofProblem[]
     const where = pointer === '' ? '' : ` at ${pointer}`;
     problems.push(toProblem({ code, expected: `${expected}${where}`, actual }));
   }
-  if (record.seq !== undefined && record.seq !== index) {
+  if (record.seq !== undefined && record.seq !== index)
     problems.push(toProblem({ code: 'SEQ_GAP', expected: `seq ${index}`, actual: `seq ${record.seq}` }));
-  }
   return record;
 }
 
@@ -369,12 +366,11 @@ export function listGaps(
     const message = `signatures of the event by unknown keys, which could not be checked: ${unverified}`;
     gaps.push({ code: 'SIGNATURES_UNVERIFIED', message });
   }
-  if (examined?.record !== undefined && signatures.length === 0) {
+  if (examined?.record !== undefined && signatures.length === 0)
     gaps.push({
       code: 'SIGNATURES_MISSING',
       message: 'the event has no signature: only the log vouches for it',
     });
-  }
   if (signers.witnesses.length === 0) gaps.push(NO_WITNESS);
   gaps.push({
     code: 'LEDGER',

@@ -5,11 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 const FOLDERS = ['src/log/writer/', 'src/log/agent/', 'src/log/policy/', 'src/log/read/', 'src/gate/'];
 /** They wait for threads, files and databases of the machine, in whose time they live. */
-const OF_THE_MACHINE = new Set([
-  'src/log/writer/index-cache.ts',
-  'src/log/writer/signing-threads.ts',
-  'src/gate/json-client.ts',
-]);
+const OF_THE_MACHINE = new Set(['src/log/writer/index-cache.ts', 'src/log/writer/signing-threads.ts']);
 const DIRECT =
   /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|(?<![.\w])(?:set|clear)(?:Timeout|Interval)\(|timers\/promises/;
 

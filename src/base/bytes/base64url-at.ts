@@ -8,7 +8,6 @@ const NO_VALUE = 64;
 const VALUES = new Uint8Array(256).fill(NO_VALUE);
 ALPHABET.forEach((character, value) => (VALUES[character] = value));
 
-/** The length of an Ed25519 signature. */
 export const SIGNATURE_BYTES = 64;
 export const SIGNATURE_CHARACTERS = 86;
 

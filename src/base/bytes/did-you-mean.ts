@@ -28,7 +28,6 @@ function rankOf(wanted: string, name: string): number {
   return wanted.length > 2 && name.includes(wanted) ? 4 : Infinity;
 }
 
-/** The Levenshtein distance. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 0; i < a.length; i += 1) {

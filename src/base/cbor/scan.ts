@@ -66,9 +66,8 @@ export function scanCbor(bytes: Uint8Array, tags: ReadonlySet<number>): CborFaul
     if (items > MAX_CBOR_ITEMS) return fault(at, `at most ${MAX_CBOR_ITEMS} items`, 'more');
     at = head.end;
     const inFrame = (expected: string, actual: string): CborFault => fault(start, expected, actual);
-    if (frame?.isMap === true && frame.isKey && (major > TEXT || major === BYTES)) {
+    if (frame?.isMap === true && frame.isKey && (major > TEXT || major === BYTES))
       return inFrame('an integer or a text as a key', 'another item');
-    }
     if (major === BYTES || major === TEXT) {
       if (argument > bytes.length - at) return tooLong(start, argument, bytes.length - at, 'bytes');
       const invalid = major === TEXT ? findInvalidUtf8(bytes, at, at + argument) : -1;
@@ -82,17 +81,15 @@ export function scanCbor(bytes: Uint8Array, tags: ReadonlySet<number>): CborFaul
     }
     if (major === MAP) {
       entries += 1 + argument;
-      if (entries > MAX_CBOR_MAP_ENTRIES) {
+      if (entries > MAX_CBOR_MAP_ENTRIES)
         return inFrame(`at most ${MAX_CBOR_MAP_ENTRIES} maps and entries of maps`, 'more');
-      }
     }
     if (major === ARRAY || major === MAP || major === TAG) {
       const left = major === TAG ? 1 : major === MAP ? argument * 2 : argument;
       // Each item takes at least one byte.
       if (left > bytes.length - at) return tooLong(start, left, bytes.length - at, 'items');
-      if (frames.length === MAX_CBOR_DEPTH) {
+      if (frames.length === MAX_CBOR_DEPTH)
         return inFrame(`nesting of at most ${MAX_CBOR_DEPTH}`, 'deeper nesting');
-      }
       frames.push({ left, isMap: major === MAP, isKey: major === MAP, keyStart: -1, keyEnd: -1 });
     }
     while (frames.at(-1)?.left === 0) frames.pop();
@@ -149,9 +146,8 @@ function readHead(view: DataView, at: number): Head | CborFault {
   }
   const shortest = width === 1 ? MAX_IMMEDIATE + 1 : 2 ** (4 * width);
   if (argument < shortest) return fault(at, 'a head as short as it can be', 'a longer one');
-  if (major === NEGATIVE && argument >= Number.MAX_SAFE_INTEGER) {
+  if (major === NEGATIVE && argument >= Number.MAX_SAFE_INTEGER)
     return fault(at, 'an integer of at least -(2^53 - 1)', 'a smaller one');
-  }
   return { major, argument, end: at + 1 + width };
 }
 

@@ -5,7 +5,6 @@ const MAX_OFFSET = 0x7fffffff;
 export function assertByteRange(bytes: Uint8Array, start: number, end: number): void {
   if (!(bytes instanceof Uint8Array)) throw new TypeError(`expected a Uint8Array, found ${typeof bytes}`);
   const limit = Math.min(bytes.length, MAX_OFFSET);
-  if (!(start >= 0 && start <= end && end <= limit)) {
+  if (!(start >= 0 && start <= end && end <= limit))
     throw new RangeError(`expected a range within 0..${limit}, found ${start}..${end}`);
-  }
 }

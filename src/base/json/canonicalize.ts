@@ -57,9 +57,8 @@ function copyPlain(value: unknown, path: Path, open: object[]): JsonValue {
   }
   if (value === null) return null;
   if (open.includes(value)) throw notJson(path, 'found a cycle');
-  if (open.length === MAX_DEPTH) {
+  if (open.length === MAX_DEPTH)
     throw refusal('NESTING_TOO_DEEP', path, `at most ${MAX_DEPTH} levels of nesting`, 'more');
-  }
   open.push(value);
   const copy = Array.isArray(value) ? copyArray(value, path, open) : copyObject(value, path, open);
   open.pop();
@@ -117,9 +116,8 @@ function checkString(text: string, path: Path): string {
 function checkNumber(value: number, path: Path): number {
   if (!Number.isFinite(value)) throw refusal('NON_FINITE_NUMBER', path, 'a finite number', String(value));
   if (Object.is(value, -0)) throw refusal('NEGATIVE_ZERO', path, '0 without a sign', '-0');
-  if (Number.isInteger(value) && !Number.isSafeInteger(value) && !String(value).includes('e')) {
+  if (Number.isInteger(value) && !Number.isSafeInteger(value) && !String(value).includes('e'))
     throw refusal('UNSAFE_INTEGER', path, 'an integer within ±(2^53−1)', String(value));
-  }
   return value;
 }
 

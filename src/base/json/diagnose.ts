@@ -41,7 +41,7 @@ export interface JsonFault extends ValueFault<JsonFaultCode> {
 export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonFault | undefined {
   assertByteRange(bytes, start, end);
   const invalid = findInvalidUtf8(bytes, start, end);
-  if (invalid >= 0) {
+  if (invalid >= 0)
     return {
       code: 'INVALID_UTF8',
       offset: invalid,
@@ -49,9 +49,8 @@ export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.leng
       expected: 'well-formed UTF-8',
       actual: excerptBytes(bytes, invalid, Math.min(invalid + 4, end)),
     };
-  }
   const mark = byteOrderMarkLength(bytes, start, end);
-  if (mark > 0) {
+  if (mark > 0)
     return {
       code: 'BYTE_ORDER_MARK',
       offset: start,
@@ -59,7 +58,6 @@ export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.leng
       expected: 'no byte order mark',
       actual: excerptBytes(bytes, start, start + mark),
     };
-  }
   return new Diagnosis(bytes, start, end).run();
 }
 
@@ -103,9 +101,8 @@ class Diagnosis extends JsonParser {
   }
 
   protected override onNumber(text: string, offset: number): JsonValue {
-    if (!isNumberText(text)) {
+    if (!isNumberText(text))
       this.onFinding('NUMBER_NOT_CANONICAL', offset, offset + text.length, expectedNumber(text));
-    }
     return null;
   }
 }

@@ -11,7 +11,6 @@ const STATUSES = ['Ok', 'Lossy', 'Ambiguous', 'Invalid'] as const;
  */
 export type HygieneStatus = (typeof STATUSES)[number];
 
-/** A hygiene report in its wire form. */
 export interface HygieneReport {
   readonly status: HygieneStatus;
   /** Codes, sorted, each once. */

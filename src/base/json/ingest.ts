@@ -31,7 +31,6 @@ export type IngestCode =
   | 'NUMBER_INEXACT'
   | 'NUMBER_COERCED';
 
-/** One occurrence. */
 export interface IngestIssue {
   readonly code: IngestCode;
   /** Byte offset. */
@@ -43,7 +42,6 @@ export interface IngestIssue {
 /** How JSON numbers are read; see {@link ingestJson}. */
 export type NumberMode = 'exact' | 'double' | 'quantity';
 
-/** The result of {@link ingestJson}. */
 export interface Ingested {
   /** `undefined` if the status is Ambiguous or Invalid. */
   readonly value: JsonValue | undefined;
@@ -70,9 +68,8 @@ export function ingestJson(
   if (!(bytes instanceof Uint8Array)) throw new TypeError(`expected a Uint8Array, found ${typeof bytes}`);
   const { numbers = 'exact' } = options;
   const isOne = numbers === 'exact' || numbers === 'double' || numbers === 'quantity';
-  if (!isOne && typeof numbers !== 'function') {
+  if (!isOne && typeof numbers !== 'function')
     throw new TypeError(`expected numbers to be exact, double or quantity, found ${String(numbers)}`);
-  }
   return new Ingestion(bytes, isOne ? () => numbers : numbers).run();
 }
 
@@ -139,9 +136,8 @@ class Ingestion extends JsonParser {
     if (!Number.isFinite(value)) this.#add('NON_FINITE_NUMBER', 'Invalid', offset);
     else if (isUnsafeInteger(text, value)) this.#add('UNSAFE_INTEGER', 'Invalid', offset);
     else if (Object.is(value, -0)) this.#add('NEGATIVE_ZERO', 'Invalid', offset);
-    else if (!equalNumberTexts(text, String(value))) {
+    else if (!equalNumberTexts(text, String(value)))
       this.#add('NUMBER_INEXACT', mode === 'double' ? 'Lossy' : 'Invalid', offset);
-    }
     return value;
   }
 

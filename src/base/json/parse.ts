@@ -80,7 +80,6 @@ export abstract class JsonParser {
     return jsonPointer(path);
   }
 
-  /** The number of open containers. */
   protected get depth(): number {
     return this.#frames.length;
   }
@@ -92,9 +91,8 @@ export abstract class JsonParser {
       let value: JsonValue | undefined;
       const opening = this.#bytes[this.#at];
       if (this.#at < this.#end && (opening === 0x7b || opening === 0x5b)) {
-        if (this.#frames.length === this.#maxDepth) {
+        if (this.#frames.length === this.#maxDepth)
           return this.#stop('NESTING_TOO_DEEP', `at most ${this.#maxDepth} levels of nesting`);
-        }
         this.#frames.push({ container: opening === 0x7b ? {} : [], step: undefined, lastKey: undefined });
         this.#at++;
         this.#skipWhiteSpace();
@@ -113,9 +111,8 @@ export abstract class JsonParser {
         const frame = this.#frames.at(-1);
         if (frame !== undefined) addElement(frame, value);
         this.#skipWhiteSpace();
-        if (frame === undefined) {
+        if (frame === undefined)
           return this.#at === this.#end ? value : this.#stop('NOT_JSON', 'the end of the text');
-        }
         if (this.#isAt(',')) {
           this.#at++;
           if (!this.#beginElement()) return undefined;
@@ -148,11 +145,10 @@ export abstract class JsonParser {
     if (hasEscapes === undefined) return undefined;
     const key = this.#decodeString(from, hasEscapes);
     frame.step = key;
-    if (Object.hasOwn(container, key)) {
+    if (Object.hasOwn(container, key))
       this.onFinding('DUPLICATE_KEY', from, this.#at, 'each key once in an object');
-    } else if (frame.lastKey !== undefined && key < frame.lastKey) {
+    else if (frame.lastKey !== undefined && key < frame.lastKey)
       this.onFinding('NOT_CANONICAL', from, this.#at, 'keys in ascending order of their UTF-16 code units');
-    }
     frame.lastKey = key;
     this.onKey(container, key);
     if (hasEscapes) this.#checkEscapes(from);
@@ -173,9 +169,8 @@ export abstract class JsonParser {
     if (this.#isAt('-') || this.#isAtDigit()) {
       if (!this.#skipNumber()) return undefined;
       // Otherwise the `-0` of `-01` would be reported as a number.
-      if (this.#at < this.#end && !' \t\n\r,]}'.includes(String.fromCharCode(this.#bytes[this.#at]!))) {
+      if (this.#at < this.#end && !' \t\n\r,]}'.includes(String.fromCharCode(this.#bytes[this.#at]!)))
         return this.#stop('NOT_JSON', 'the end of a number');
-      }
       return this.onNumber(decodeLatin1(this.#bytes, from, this.#at), from);
     }
     for (const [word, value] of LITERALS) {

@@ -17,8 +17,10 @@ const PLAIN = /^[A-Za-z0-9_]*$/;
 function escapeName(name: string): string {
   if (name.length <= MAX_NAME_LENGTH && PLAIN.test(name)) return name;
   const shown = name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name;
-  return shown
-    .replace(/\p{Surrogate}/gu, '\ufffd')
-    .replaceAll('~', '~0')
-    .replaceAll('/', '~1');
+  return escapePointer(shown.replace(/\p{Surrogate}/gu, '\ufffd'));
+}
+
+/** A whole name, however long, as a step of a pointer. */
+export function escapePointer(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -101,9 +101,8 @@ export function scanCanonical(bytes: Uint8Array, start: number, end: number, mar
         (plain & keyPlain[depth]!
           ? !bytesAscend(bytes, previous, from)
           : !keysAscend(bytes, previous, keyEnd[depth]!, from, at))
-      ) {
+      )
         return from;
-      }
       keyStart[depth] = from;
       keyEnd[depth] = at;
       keyPlain[depth] = plain;
@@ -210,9 +209,8 @@ function endOfNumber(bytes: Uint8Array, from: number, end: number): number {
   const digits = at;
   while (at < end && bytes[at]! >= ZERO && bytes[at]! <= NINE) at++;
   // Up to 15 digits are a safe integer in its ES6 spelling, except for leading zeros and -0.
-  if (at > digits && at - digits <= 15 && (at >= end || NUMERIC[bytes[at]!] === 0)) {
+  if (at > digits && at - digits <= 15 && (at >= end || NUMERIC[bytes[at]!] === 0))
     return bytes[digits] !== ZERO || at - from === 1 ? at : ~from;
-  }
   while (at < end && NUMERIC[bytes[at]!] === 1) at++;
   return at - from <= MAX_NUMBER_LENGTH && isNumberText(decodeLatin1(bytes, from, at)) ? at : ~from;
 }

@@ -49,7 +49,6 @@ export class SourceObject {
   }
 }
 
-/** A value of {@link decodeSourceJson}. */
 export type SourceValue = null | boolean | string | SourceNumber | SourceObject | readonly SourceValue[];
 
 export type SourceJsonCode =
@@ -59,7 +58,6 @@ export type SourceJsonCode =
   | 'DUPLICATE_KEY'
   | 'LONE_SURROGATE';
 
-/** Relaxations of {@link decodeSourceJson}. */
 export interface SourceJsonOptions {
   /** Accepts lone surrogates, for systems whose digests cover them. Default false. */
   readonly loneSurrogates?: boolean;
@@ -76,14 +74,13 @@ export function decodeSourceJson(
   options: SourceJsonOptions = {},
 ): Result<SourceValue, Fault<SourceJsonCode>> {
   const invalid = findInvalidUtf8(bytes, 0, bytes.length);
-  if (invalid >= 0) {
+  if (invalid >= 0)
     return fail({
       code: 'INVALID_UTF8',
       offset: invalid,
       expected: 'UTF-8',
       actual: excerptBytes(bytes, invalid, bytes.length),
     });
-  }
   return new SourceParser(bytes, options).run();
 }
 

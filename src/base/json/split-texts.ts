@@ -67,9 +67,8 @@ export class JsonTextSplitter {
 
   /** @throws RangeError unless `maxBytes`, the longest text, is an integer of at least 1. */
   constructor({ maxBytes }: { readonly maxBytes: number }) {
-    if (!Number.isSafeInteger(maxBytes) || maxBytes < 1) {
+    if (!Number.isSafeInteger(maxBytes) || maxBytes < 1)
       throw new RangeError('expected maxBytes to be an integer of at least 1');
-    }
     this.#maxBytes = maxBytes;
   }
 
@@ -124,9 +123,8 @@ export class JsonTextSplitter {
   finish(): JsonText | undefined {
     if (this.#isOver) return undefined;
     this.#isOver = true;
-    if (this.#begun === undefined) {
+    if (this.#begun === undefined)
       return this.#position === 'top' ? undefined : this.#place({ bytes: new Uint8Array(), fault: 'stray' });
-    }
     const isWhole = this.#depth === 0 && !this.#isString;
     const text = this.#take(new Uint8Array(), true);
     if (!isWhole) return { ...text, fault: 'cut' };
@@ -217,9 +215,8 @@ export class JsonTextSplitter {
 /** The place in the stream of a byte of a text. */
 export function placeInText({ bytes, line, column }: JsonText, offset: number): TextPlace {
   let at = { line, column: column + offset };
-  for (let i = bytes.indexOf(NEWLINE); i !== -1 && i < offset; i = bytes.indexOf(NEWLINE, i + 1)) {
+  for (let i = bytes.indexOf(NEWLINE); i !== -1 && i < offset; i = bytes.indexOf(NEWLINE, i + 1))
     at = { line: at.line + 1, column: offset - i - 1 };
-  }
   return at;
 }
 

@@ -13,3 +13,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
 export function membersOf(value: JsonValue | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
 }
+
+/** Undefined for what is no JSON. */
+export function tryParse(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}

@@ -15,9 +15,8 @@ const MAX_INDENT = 10;
  * @throws RangeError for another `indent`; what `sink` and the lists throw.
  */
 export async function writeJson(sink: ByteSink, value: unknown, indent = 0): Promise<void> {
-  if (!Number.isInteger(indent) || indent < 0 || indent > MAX_INDENT) {
+  if (!Number.isInteger(indent) || indent < 0 || indent > MAX_INDENT)
     throw new RangeError(`indent must be an integer from 0 to ${MAX_INDENT}`);
-  }
   let batch = '';
   for (const piece of piecesOf(value, indent, indent === 0 ? '' : '\n')) {
     batch += piece;

@@ -149,9 +149,8 @@ export function readSpki(der: Uint8Array): SpkiKey {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   const curve = details?.namedCurve;
   const isP256 = type === 'ec' && curve === 'prime256v1';
-  if (type !== 'ed25519' && !isP256) {
+  if (type !== 'ed25519' && !isP256)
     return { other: type === 'ec' ? `ec ${curve ?? 'with parameters of its own'}` : (type ?? 'another') };
-  }
   // OpenSSL ignores trailing bytes.
   if (!key.export({ format: 'der', type: 'spki' }).equals(der)) return undefined;
   const { x = '', y = '' } = key.export({ format: 'jwk' });

@@ -19,15 +19,12 @@ export type Equation = (message: Uint8Array, signature: Uint8Array) => boolean;
 
 /** A thread that runs `fast/blocks/worker.ts`. Each listener MUST be set once only. */
 export interface WorkerThread {
-  /** Sends a cloneable message. */
   post(message: unknown): void;
   onMessage(listener: (message: unknown) => void): void;
-  /** Called when the thread ends by itself. */
   onEnd(listener: (cause: unknown) => void): void;
   stop(): Promise<void>;
 }
 
-/** The exports of `#platform`. */
 export interface Platform {
   readonly HOST: 'node' | 'web';
 

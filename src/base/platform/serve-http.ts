@@ -8,12 +8,10 @@ import { fitsSocket, MAX_SOCKET_PATH_BYTES } from './socket-path.js';
 
 export interface HttpRequest {
   readonly method: string;
-  /** The path and query, as sent. */
   readonly path: string;
   /** By name in lower case; the first value of a repeated one. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Aborts when the client has gone. */
   readonly signal: AbortSignal;
 }
 
@@ -144,7 +142,6 @@ export function urlOf(host = '127.0.0.1', { port }: AddressInfo): string {
 interface State {
   /** Requests that are being answered. */
   pending: number;
-  /** Bytes of their bodies. */
   bodyBytes: number;
   isStopping: boolean;
   /** How many whole requests of each are being answered; the oldest first. */

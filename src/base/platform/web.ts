@@ -49,9 +49,8 @@ const MAX_ARGUMENTS = 8_192;
 
 export function decodeLatin1(bytes: Uint8Array, start = 0, end = bytes.length): string {
   let text = '';
-  for (let at = start; at < end; at += MAX_ARGUMENTS) {
+  for (let at = start; at < end; at += MAX_ARGUMENTS)
     text += String.fromCharCode(...bytes.subarray(at, Math.min(at + MAX_ARGUMENTS, end)));
-  }
   return text;
 }
 

@@ -77,11 +77,10 @@ export function formatDigest(digest: Digest): string {
  */
 export function parseDigest(text: string): Digest {
   const digest = tryParseDigest(text);
-  if (digest === undefined) {
+  if (digest === undefined)
     throw new RangeError(
       'expected a digest as sha-256:<43 characters of base64url> or 64 hexadecimal characters',
     );
-  }
   return digest;
 }
 

@@ -8,9 +8,8 @@ const MAX_DIGITS = 60;
 
 /** `r` as a decimal of at most 40 places, else as `n/d`; very long numbers are cut and end in `…`. */
 export function formatRational(r: Rational): string {
-  for (let places = 0, scaled = 1n; places <= MAX_PLACES; places += 1, scaled *= 10n) {
+  for (let places = 0, scaled = 1n; places <= MAX_PLACES; places += 1, scaled *= 10n)
     if (scaled % r.d === 0n) return decimal((r.n * scaled) / r.d, places);
-  }
   return `${cut(r.n)}/${cut(r.d)}`;
 }
 

@@ -3,7 +3,6 @@
 import { printable } from '../bytes/printable.js';
 import { formatQuantity, isNegativeQuantity, quantity, type Quantity } from './quantity.js';
 
-/** An amount of one unit. */
 export interface Meter {
   readonly unit: string;
   readonly amount: Quantity;
@@ -35,6 +34,11 @@ export function meters(amounts: AmountsByUnit): Meter[] {
   const message = problems.map((problem) => problem.message).join('; ');
   if (problems.some(({ isMistyped }) => isMistyped)) throw new TypeError(message);
   throw new RangeError(message);
+}
+
+/** What {@link meters} makes a vector of. */
+export function amountsByUnit(vector: readonly Meter[]): Readonly<Record<string, Quantity>> {
+  return Object.fromEntries(vector.map(({ unit, amount }) => [unit, amount]));
 }
 
 interface AmountProblem {

@@ -2,7 +2,6 @@
  * Principal patterns prepared for matching in logarithmic time: a key may have thousands (SPEC §7), and every signature is matched.
  */
 
-/** Patterns by kind. */
 export interface PrincipalSet {
   readonly ids: ReadonlySet<string>;
   /** The prefixes before a final `*`, sorted; none is a prefix of another. */

@@ -13,7 +13,6 @@ import { printable } from '../bytes/printable.js';
 import { parseDecimal } from '../json/decimal.js';
 import { compareRationals, greatestCommonDivisor, type Rational, reduceRational } from './rational.js';
 
-/** An exact amount as in events. */
 export type Quantity =
   | { readonly t: 'int'; readonly v: string }
   | { readonly t: 'dec'; readonly m: string; readonly s: number }
@@ -78,9 +77,8 @@ export function fromRational(r: Rational): Quantity {
 /** Compares two quantities of any types by value. */
 export function compareQuantities(a: Quantity, b: Quantity): -1 | 0 | 1 {
   // Ints and decs are comparable without lowest terms.
-  if ((a.t === 'int' || a.t === 'dec') && (b.t === 'int' || b.t === 'dec')) {
+  if ((a.t === 'int' || a.t === 'dec') && (b.t === 'int' || b.t === 'dec'))
     return compareRationals(unreduced(a), unreduced(b));
-  }
   return compareRationals(toRational(a), toRational(b));
 }
 
@@ -121,16 +119,14 @@ export function formatQuantity(q: Quantity): string {
  * @throws RangeError if `text` is no number, or fits neither an int nor a dec.
  */
 export function quantityFromNumberText(text: string): Quantity {
-  if (!NUMBER_TEXT.test(text)) {
+  if (!NUMBER_TEXT.test(text))
     throw new RangeError(`expected a number such as 12 or 0.25, found ${shown(text)}`);
-  }
   const { negative, digits, exponent } = parseDecimal(text);
   // Bounds the digits before any bigint is made.
-  if (digits.length + Math.max(exponent, 0) > MAX_DIGITS || -exponent > MAX_SCALE) {
+  if (digits.length + Math.max(exponent, 0) > MAX_DIGITS || -exponent > MAX_SCALE)
     throw new RangeError(
       `expected a number of at most ${MAX_DIGITS} digits, ${MAX_SCALE} of them after the point, found ${shown(text)}`,
     );
-  }
   if (digits === '') return { t: 'int', v: '0' };
   const integer = `${negative ? '-' : ''}${digits}${'0'.repeat(Math.max(exponent, 0))}`;
   return exponent < 0 ? { t: 'dec', m: integer, s: -exponent } : { t: 'int', v: integer };

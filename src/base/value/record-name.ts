@@ -38,10 +38,9 @@ export function parseRecordName(wanted: string): RecordName {
   const digest = tryParseDigest(wanted);
   if (digest !== undefined) return { eventId: toDigestText(digest.b64) };
   const prefix = fromDigestText(wanted);
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(prefix)) {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(prefix))
     throw new NorthrootError('USAGE', `${printable(wanted)} is neither a seq nor an event id`, {
       hint: 'such as 17, sha-256:6QJw61M4h8…, or the first characters of an id',
     });
-  }
   return { prefix, hex: /^[0-9a-fA-F]+$/.test(prefix) ? prefix.toLowerCase() : undefined };
 }

@@ -29,9 +29,8 @@ export function isTimestamp(text: string): boolean {
     text.charCodeAt(13) !== 0x3a ||
     text.charCodeAt(16) !== 0x3a ||
     text.charCodeAt(length - 1) !== 0x5a
-  ) {
+  )
     return false;
-  }
   if (length > WHOLE_LENGTH + 1) {
     if (text.charCodeAt(WHOLE_LENGTH) !== 0x2e) return false;
     for (let i = WHOLE_LENGTH + 1; i < length - 1; i++) if (digitAt(text, i) < 0) return false;
@@ -94,9 +93,8 @@ export function formatInstant(instant: bigint): string {
     nanos += NANOS_PER_SECOND;
     seconds -= 1n;
   }
-  if (seconds < MIN_SECOND || seconds > MAX_SECOND) {
+  if (seconds < MIN_SECOND || seconds > MAX_SECOND)
     throw new RangeError('expected an instant in the years 0000 to 9999');
-  }
   const whole = formatSecond(Number(seconds));
   if (nanos === 0n) return `${whole}Z`;
   return `${whole}.${nanos.toString().padStart(MAX_FRACTION_DIGITS, '0').replace(/0+$/, '')}Z`;

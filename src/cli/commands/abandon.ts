@@ -47,9 +47,8 @@ export function addAbandon(program: Command, run: Run): void {
 async function abandon(context: Context, path: string, options: AbandonCommandOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
   const { expired, olderThan: olderThanMs, grant } = options;
-  if (expired === undefined && olderThanMs === undefined) {
+  if (expired === undefined && olderThanMs === undefined)
     throw usageError('expected --expired or --older-than', 'northroot budget LEDGER lists what is open');
-  }
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
   const grantId =

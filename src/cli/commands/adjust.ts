@@ -97,11 +97,10 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
     options,
     (now, ledger) => {
       const principalId = options.principal ?? ledger.principalId;
-      if (options.credit !== undefined && principalId === grant.event['principal_id']) {
+      if (options.credit !== undefined && principalId === grant.event['principal_id'])
         throw new CommandError('SELF_CREDIT', `${printable(principalId)} cannot credit a grant of its own`, {
           hint: 'give who adjusts with --principal',
         });
-      }
       return draftAdjustment({
         ...said,
         principalId,
@@ -155,12 +154,10 @@ function amounts(
 async function findGrantRecord(ledger: LedgerView, wanted: string): Promise<ReadRecord> {
   const record = await ledger.findRecord(wanted);
   const { event_type: type, authorization, decision } = record.event as Partial<AuthorizationEvent>;
-  if ((type as string | undefined) !== 'authorization' || authorization?.kind !== 'grant') {
+  if ((type as string | undefined) !== 'authorization' || authorization?.kind !== 'grant')
     throw refuse('GRANT_NOT_A_GRANT', `--grant: the record of seq ${record.seq} is not a grant`);
-  }
-  if (decision !== 'allow') {
+  if (decision !== 'allow')
     throw refuse('GRANT_DENIED', `--grant: the grant of seq ${record.seq} was denied`);
-  }
   return record;
 }
 

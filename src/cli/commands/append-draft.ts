@@ -16,7 +16,6 @@ import { jsonText } from '../json-text.js';
 import { openSigned, type SigningChoice } from './ledger-key.js';
 import { describeAppended } from './notices.js';
 
-/** What was appended, and the keyid of its signer. */
 interface AppendedDraft {
   readonly event: object;
   readonly appended: Appended;

@@ -44,7 +44,6 @@ export class InputError extends CommandError {
   }
 }
 
-/** How events are read. */
 export interface InputOptions {
   /** For `event_type` where a draft has none. */
   readonly type?: string | undefined;
@@ -167,15 +166,13 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
     const error = ingestError(ingested, hint, `byte ${column} of the line`);
     throw new InputError(error, `${name}:${line}`);
   }
-  if (!isJsonObject(value)) {
+  if (!isJsonObject(value))
     throw new CommandError('SCHEMA', 'expected a JSON object, found another JSON value', {
       hint: 'each event is one JSON object',
     });
-  }
   const lossy = report.warnings;
-  if (!Object.hasOwn(value, 'event') || Object.hasOwn(value, 'event_type')) {
+  if (!Object.hasOwn(value, 'event') || Object.hasOwn(value, 'event_type'))
     return { entry: { event: withType(value, type) }, lossy };
-  }
   const { event, meta, signatures, ...others } = value;
   const [other] = Object.keys(others);
   if (other !== undefined || !isJsonObject(event)) {
@@ -196,11 +193,10 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
 }
 
 function assertWhole({ bytes, fault }: JsonText): void {
-  if (fault === 'long') {
+  if (fault === 'long')
     throw new CommandError('LINE_TOO_LONG', `the event has more than ${MAX_EVENT_TEXT_BYTES} bytes`, {
       hint: 'refer to large content by its digest; or is a closing bracket missing?',
     });
-  }
   if (fault !== 'stray') return;
   const found = bytes.length === 0 ? 'the end of the input' : 'something else';
   throw new CommandError('NOT_JSON', `expected a comma or ] between the events of an array, found ${found}`, {

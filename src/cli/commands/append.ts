@@ -252,9 +252,8 @@ async function assertReadable(inputs: readonly string[], context: Context): Prom
     if (input === STDIN) continue;
     const kind = await kindOfPath(input);
     if (kind === 'missing') await readStart(input, 0, context);
-    if (kind === 'folder') {
+    if (kind === 'folder')
       throw new CommandError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
-    }
   }
   assertStdinOnce(inputs);
 }
@@ -269,11 +268,10 @@ async function openLedger(
   const { origin, principal, segmentBytes, checkpointEvery, signingThreads } = options;
   assertOneSigning(options);
   const mayCreate = options.create === true || origin !== undefined;
-  if (!mayCreate && (await isMissing(path))) {
+  if (!mayCreate && (await isMissing(path)))
     throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
       hint: `northroot init ${shellWord(path)} makes one; append --create makes it and appends to it`,
     });
-  }
   return openOrCreate(context, path, options, {
     create: defined({ origin }),
     onNotice,
@@ -314,13 +312,12 @@ async function withKeys(
 function withHint(error: unknown, { event }: Entry): unknown {
   if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
   let hint = error.schema === undefined ? error.hint : `northroot schema ${error.schema} shows the form`;
-  if (error.faults[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
+  if (error.faults[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id'))
     hint = 'say who acted: in the event, or with --principal for all';
-  } else if (error.faults[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type')) {
+  else if (error.faults[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type'))
     hint =
       'say what kind of event it is: in the event, or with --type for all; northroot schema lists the known types';
-  } else if (error.faults.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^"?-?\d/.test(actual))) {
+  else if (error.faults.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^"?-?\d/.test(actual)))
     hint = '--quantities makes quantities of numbers in amounts, such as 5 or "0.25"';
-  }
   return new EventError(error.faults, error.eventType, hint);
 }

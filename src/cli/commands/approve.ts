@@ -183,7 +183,6 @@ async function answer(
   }
 }
 
-/** The two steps of an answer by a passkey. */
 async function answerByPasskey(
   context: Context,
   path: string,

@@ -7,7 +7,6 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { type Digest, parseDigest, sha256Digest } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
-import { resolveTime } from '../../base/value/when.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
 import { authorizeAction, MAX_WAIT_MS, type RecordedDecision } from '../../log/policy/authorize.js';
 import type { ApprovalNeed } from '../../log/policy/choose-approvals.js';
@@ -23,6 +22,7 @@ import { collect, meterList, principalId, requestKey, resourceList, toolName } f
 import { shellWord } from '../shell-word.js';
 import { viewOf } from '../view.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { expiryOf } from './slice.js';
 
 interface AuthorizeCommandOptions extends DecidingChoice {
   readonly principal: string;
@@ -167,16 +167,6 @@ async function authorize(
   return DENIED;
 }
 
-function expiryOf(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  try {
-    return resolveTime(text, new Date().toISOString());
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw new CommandError('USAGE', `--expires: ${error.message}`, { cause: error });
-  }
-}
-
 /** In milliseconds. */
 function waitOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
@@ -232,12 +222,11 @@ async function readParams(
   const given = [params, paramsDigest, command.length > 0 ? command : undefined].filter(
     (each) => each !== undefined,
   );
-  if (given.length !== 1) {
+  if (given.length !== 1)
     throw usageError(
       'expected one of --params, --params-digest and a command after --',
       'what is to be done must be known to be allowed',
     );
-  }
   if (paramsDigest !== undefined) {
     if (attach)
       throw usageError('--attach needs the parameters, by --params or as a command: a digest has no content');
@@ -255,13 +244,11 @@ async function readIntent(
   { intent, intentDigest, tool, params: file }: AuthorizeCommandOptions,
   params: Digest,
 ): Promise<Digest> {
-  if (intent !== undefined && intentDigest !== undefined) {
+  if (intent !== undefined && intentDigest !== undefined)
     throw usageError('--intent and --intent-digest exclude each other');
-  }
   if (intentDigest !== undefined) return digestArgument(intentDigest);
-  if (intent === STDIN && file === STDIN) {
+  if (intent === STDIN && file === STDIN)
     throw usageError('only one of --params and --intent can come from standard input');
-  }
   if (intent !== undefined) return sha256Digest(canonicalOfJson(await readInput(intent, context), intent));
   return sha256Digest(canonicalBytes({ tool_name: tool, tool_params_digest: params }));
 }

@@ -65,9 +65,7 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   const view = viewOf(context, ledger, undefined, options, trust);
   let only: string | undefined;
   if (options.grant !== undefined) {
-    if (ledger === STDIN) {
-      throw usageError('--grant needs a file: standard input is read only once');
-    }
+    if (ledger === STDIN) throw usageError('--grant needs a file: standard input is read only once');
     only = (await view.findRecord(options.grant)).eventId;
   }
   const look = (state: VerifyState): Promise<Looked> => tellAccounts(state, ledger, only, options, terminal);
@@ -81,7 +79,6 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   return hasInvalid ? 1 : hasViolation ? 3 : 0;
 }
 
-/** What was seen of a ledger. */
 interface Looked {
   /** False where there is nothing to tell of; JSON says so itself. */
   readonly hasGrants: boolean;
@@ -179,12 +176,11 @@ function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount 
   const grant = state.links.grants.get(fromDigestText(id));
   const account = findGrant(state, id);
   if (grant?.decision === 'allow' && account !== undefined) return account;
-  if (grant !== undefined) {
+  if (grant !== undefined)
     throw new CommandError('GRANT_DENIED', `${id} was denied: it has no accounts`, {
       exitStatus: 2,
       hint: `northroot why ${shellWord(ledger)} ${grant.place.seq} says why`,
     });
-  }
   const isElse = state.events.find(fromDigestText(id)) !== undefined;
   throw new CommandError(
     'GRANT_NOT_FOUND',

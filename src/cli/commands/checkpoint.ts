@@ -83,9 +83,8 @@ async function checkpoint(
   ];
   // Wrong options are reported before anything is sealed.
   for (const url of urls) submissionUrl(url);
-  if (urls.length === 0 && keys.length > 0) {
+  if (urls.length === 0 && keys.length > 0)
     throw usageError('there is no witness to ask', 'name it with --witness URL');
-  }
   await assertApart(options.note, path);
   const noteSigners: Signer[] = [];
   for (const file of options.key) noteSigners.push(await readSigner(terminal, file));
@@ -113,11 +112,10 @@ async function checkpoint(
       urls.length > 0 &&
       keys.length === 0 &&
       !(await ledger.listKeys()).some(({ roles }) => roles.includes('witness'))
-    ) {
+    )
       terminal.say(
         'no key of a witness is known, so that no cosignature can count: give it with --witness-key',
       );
-    }
     const checkpointed = await ledger.checkpoint(principal);
     await ledger.publishNote(notePath, checkpointed.note);
     return checkpointed;

@@ -23,9 +23,7 @@ export function addDiff(program: Command, run: Run): void {
     .action((a: string, b: string, options: { format: 'text' | 'json' }) =>
       run(async (context) => {
         const { terminal, signal } = context;
-        if (a === STDIN && b === STDIN) {
-          throw usageError('only one of the ledgers can be on standard input');
-        }
+        if (a === STDIN && b === STDIN) throw usageError('only one of the ledgers can be on standard input');
         const result = await diffLedgers(
           await openLedgerInput(a, context),
           await openLedgerInput(b, context),

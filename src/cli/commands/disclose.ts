@@ -48,22 +48,18 @@ export function addDisclose(program: Command, run: Run): void {
 
 async function disclose(context: Context, path: string, options: DiscloseOptions): Promise<ExitStatus> {
   const { content = [], check = [], out } = options;
-  if ((content.length === 0) === (check.length === 0)) {
+  if ((content.length === 0) === (check.length === 0))
     throw usageError('expected --content or --check, with files');
-  }
-  if (content.length > 0 !== (out !== undefined)) {
+  if (content.length > 0 !== (out !== undefined))
     throw usageError('--content needs --out, the bundle to make; --check makes none');
-  }
-  if ([path, ...content, ...check].filter((each) => each === STDIN).length > 1) {
+  if ([path, ...content, ...check].filter((each) => each === STDIN).length > 1)
     throw usageError('standard input can be one of the files only');
-  }
   const bundle = await readBundleInput(path, context);
   if (out === undefined) return checkFiles(context, path, bundle, options);
-  if (bundle === undefined) {
+  if (bundle === undefined)
     throw new CommandError('NOT_A_BUNDLE', `${printable(path)} is not a bundle`, {
       hint: 'northroot export LEDGER --bundle FILE makes one',
     });
-  }
   const contents = [];
   for (const each of content) {
     const isFolder = each !== STDIN && (await kindOfPath(each)) === 'folder';
@@ -103,9 +99,8 @@ async function checkFiles(
   bundle: Uint8Array | undefined,
   { check = [], format }: DiscloseOptions,
 ): Promise<ExitStatus> {
-  if (bundle === undefined && path === STDIN) {
+  if (bundle === undefined && path === STDIN)
     throw usageError('disclose needs a file: a ledger is not read from standard input');
-  }
   const contents = await readContents(check, context);
   const found = await findContent(bundle ?? (() => openLedger(path)), contents, context.signal);
   const text = found.map((each) => `${describe(each)}\n`).join('');

@@ -39,7 +39,6 @@ interface DoctorOptions {
   readonly format: 'text' | 'json';
 }
 
-/** How the host ended, and the end of what it said. */
 interface HostEnd {
   readonly end: TrialSight['end'];
   /** Null if a signal ended it. */

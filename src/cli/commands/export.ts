@@ -46,23 +46,19 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
     const path = options[nameOf(kind.flags)];
     return typeof path === 'string' ? [{ kind, path }] : [];
   });
-  if (asked.length === 0) {
+  if (asked.length === 0)
     throw usageError(
       'say what to export',
       `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
     );
-  }
   assertOptionsApply(
     asked.map(({ kind }) => kind),
     options,
   );
-  if (ledger === STDIN) {
-    throw usageError('export needs a file: the ledger may be read more than once');
-  }
+  if (ledger === STDIN) throw usageError('export needs a file: the ledger may be read more than once');
   const wrong = asked.find(({ kind, path }) => kind.target !== 'file' && path === STDOUT);
-  if (wrong !== undefined) {
+  if (wrong !== undefined)
     throw usageError(`${wrong.kind.flags} writes several files: standard output takes one`);
-  }
   const { key } = options;
   await assertTargets(
     asked.flatMap(({ kind: { target, filesAt = (only) => [only] }, path }): Target[] => [
@@ -78,9 +74,7 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
   const selection = ofSample(conditions, sample);
   const given = { context, ledger, selection, ...verifying, options };
   const statuses: ExitStatus[] = [];
-  for (const { kind, path } of asked) {
-    statuses.push(await kind.write({ ...given, path }));
-  }
+  for (const { kind, path } of asked) statuses.push(await kind.write({ ...given, path }));
   return WORST.find((status) => statuses.includes(status)) ?? 0;
 }
 

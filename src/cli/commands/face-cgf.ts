@@ -19,7 +19,6 @@ const MAX_TOKEN_BYTES = 4_096;
 const MAX_POLICY_BYTES = 4 * 1024 * 1024;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 
-/** What the face is made of. */
 export interface CgfFaceChoice {
   readonly cgfPolicy?: string;
   readonly cgfEvents?: string;

@@ -24,7 +24,6 @@ const NAMES = {
   decision: 'CLASPER_DECISION_TOKEN_SECRET',
 } as const;
 
-/** What the face is made of. */
 export interface ClasperFaceChoice {
   readonly clasperSecrets?: string;
   readonly clasperApprove?: string[];

@@ -1,7 +1,6 @@
 /** Where `northroot serve` has a face answer. */
 export interface FacePlace {
   readonly ledger: string;
-  /** How many ledgers the service has. */
   readonly ledgers: number;
   readonly listen: { readonly host: string; readonly port: number } | undefined;
   /** Whether it keeps parameters beside the ledger. */

@@ -259,9 +259,8 @@ async function readOptions(
   problems: OptionProblems,
 ): Promise<SaidOptions> {
   const { to, principal, tool, policyId, policyDigest, intentDigest, outputMode } = options;
-  if (to !== undefined && principal !== undefined && to !== principal) {
+  if (to !== undefined && principal !== undefined && to !== principal)
     problems.add('--principal', 'it is the same as --to, found another');
-  }
   const amounts = (
     flag: string,
     name: 'meterCaps' | 'actionCaps' | 'rateLimits',
@@ -366,11 +365,10 @@ async function readIntents(
 
 async function readIntent(context: Context, text: string): Promise<JsonValue> {
   if (!text.startsWith('@')) {
-    if ((await kindOfPath(text).catch(() => 'missing')) === 'file') {
+    if ((await kindOfPath(text).catch(() => 'missing')) === 'file')
       context.terminal.say(
         `note: the intent is the text ${printable(text)}; --intent @${printable(text)} takes what the file says`,
       );
-    }
     return text;
   }
   const path = text.slice(1);

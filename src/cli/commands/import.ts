@@ -134,11 +134,10 @@ async function importFiles(
     return report(context, reportImport(plan, undefined, about), options, 'stderr');
   }
   const isNew = await isEmptyLedger(path);
-  if (isNew && !isCheck && options.create !== true && options.origin === undefined) {
+  if (isNew && !isCheck && options.create !== true && options.origin === undefined)
     throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
       hint: `northroot import --create --ledger ${shellWord(path)} makes it and appends to it`,
     });
-  }
   // Without claims no ledger is made.
   if (isCheck || (isNew && reading.claims.length === 0)) {
     const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);
@@ -176,9 +175,8 @@ function assertCombination({
   key,
   unsigned,
 }: ImportOptions): void {
-  if (ledger === undefined && isCheck !== true && output.some(({ path }) => path === STDOUT)) {
+  if (ledger === undefined && isCheck !== true && output.some(({ path }) => path === STDOUT))
     throw usageError('standard output has the events', '--check reports only, and --ledger appends them');
-  }
   assertOneSigning({ key, unsigned });
   const writing = { create, origin, key, unsigned };
   for (const [name, value] of Object.entries(writing)) {

@@ -277,27 +277,24 @@ function ofChild<T extends PlaceChoice & { readonly slice?: string }>(path: stri
 
 /** Either half of each key is accepted. */
 async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Promise<PublicKey[]> {
-  if (unsigned === true && recoveryKey.length > 0) {
+  if (unsigned === true && recoveryKey.length > 0)
     throw usageError('--recovery-key and --unsigned exclude each other');
-  }
   const keys: PublicKey[] = [];
   for (const file of recoveryKey) {
     const key = await parseFile(file, MAX_KEY_BYTES, readPublicHalf);
-    if (keys.some(({ keyid }) => keyid === key.keyid)) {
+    if (keys.some(({ keyid }) => keyid === key.keyid))
       throw usageError(`--recovery-key ${printable(file)}: expected each key once`);
-    }
     keys.push(key);
   }
   return keys;
 }
 
 function besides(signer: Signer, recovery: readonly PublicKey[]): Key[] {
-  if (recovery.some(({ keyid }) => keyid === signer.publicKey.keyid)) {
+  if (recovery.some(({ keyid }) => keyid === signer.publicKey.keyid))
     throw usageError(
       '--recovery-key: expected another key than the one that signs',
       'make one with northroot keygen --out FILE, and keep it elsewhere',
     );
-  }
   return recovery.map((key) => makeKeyEntry(key, { roles: ['admin'], name: 'recovery' }));
 }
 

@@ -157,14 +157,11 @@ function newEntry({ publicKey, webauthn }: KeyFile, options: AddOptions): Key {
       throw usageError(`--role ${printable(each)}: expected one of ${ROLES.join(', ')}`);
     return found;
   });
-  for (const pattern of principals) {
-    if (!isPrincipalPattern(pattern)) {
+  for (const pattern of principals)
+    if (!isPrincipalPattern(pattern))
       throw usageError(`--for ${printable(pattern)}: expected a principal such as agent:a1, agent:* or *`);
-    }
-  }
-  if (roles.includes('witness') && (name === undefined || !isKeyName(name))) {
+  if (roles.includes('witness') && (name === undefined || !isKeyName(name)))
     throw usageError('a witness needs the --name that it cosigns under, without white space and "+"');
-  }
   return makeKeyEntry(publicKey, {
     roles,
     principals,
@@ -175,12 +172,11 @@ function newEntry({ publicKey, webauthn }: KeyFile, options: AddOptions): Key {
 function findEntry(keys: readonly Key[], keyid: string): Key {
   const found = keys.filter((key) => key.keyid.startsWith(keyid));
   const [key, other] = found;
-  if (key === undefined || keyid === '') {
+  if (key === undefined || keyid === '')
     throw usageError(
       `the ledger has no key ${printable(keyid)} that is not revoked`,
       `it has ${keys.map((each) => each.keyid).join(', ')}`,
     );
-  }
   if (other !== undefined)
     throw usageError(`${printable(keyid)} begins more than one keyid`, 'give more of it');
   return key;
@@ -244,9 +240,8 @@ function addShow(key: Command, run: Run): void {
       run(async ({ terminal }) => {
         const { publicKey, webauthn } = await parseFile(file, MAX_KEY_BYTES, readKeyFile);
         const { form, name } = options;
-        if ((form === 'vkey' || form === 'cosigner') && name === undefined) {
+        if ((form === 'vkey' || form === 'cosigner') && name === undefined)
           throw usageError(`a ${form} needs a --name`, "a ledger's vkey is named by its origin");
-        }
         const text =
           form === 'entry'
             ? JSON.stringify(makeKeyEntry(publicKey, { webauthn }))

@@ -43,13 +43,11 @@ export function notePathOf(ledger: string): string {
   return besidePath(ledger, '.checkpoint');
 }
 
-/** `--key`, of commands that sign. */
 export const KEY = [
   '--key <file>',
   'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)',
 ] as const;
 
-/** `--lock-timeout`, of commands that write. */
 export const LOCK_TIMEOUT = [
   '--lock-timeout <seconds>',
   'how long to wait for another writer',
@@ -65,14 +63,12 @@ export function durabilityOption(): Option {
   ).choices(['local', 'replicated']);
 }
 
-/** `--position-witness`, of commands that write. */
 export const POSITION_WITNESS = [
   '--position-witness <path>',
   'for a ledger in a database: where all its writers keep what was acknowledged, outside of it: a file, a folder (ending in /) with a file for each ledger, or postgres://USER@HOST/DATABASE#NAME elsewhere',
   somewhere,
 ] as const;
 
-/** What a command asks of the place that it writes to. */
 export interface PlaceChoice {
   readonly key?: string | readonly string[];
   /** False with `--no-position`. */
@@ -309,9 +305,7 @@ export function assertOneSigning({
   readonly key?: string | undefined;
   readonly unsigned?: boolean | undefined;
 }): void {
-  if (unsigned === true && key !== undefined) {
-    throw usageError('--key and --unsigned exclude each other');
-  }
+  if (unsigned === true && key !== undefined) throw usageError('--key and --unsigned exclude each other');
 }
 
 async function openWithOwnKey(
@@ -354,9 +348,7 @@ export async function openWithNewKey(
     return { ledger, signer };
   } catch (error) {
     // If the path exists now, another process may be making the ledger with this key.
-    if (await isMissing(path).catch(() => false)) {
-      await removeFile(keyPath).catch(() => undefined);
-    }
+    if (await isMissing(path).catch(() => false)) await removeFile(keyPath).catch(() => undefined);
     throw error;
   }
 }

@@ -5,14 +5,13 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import type { ListenPlace } from '../../base/platform/serve-http.js';
 import type { Meter } from '../../base/value/meter.js';
-import { Gate } from '../../gate/gate.js';
+import type { Gate } from '../../gate/gate.js';
 import { DEFAULT_MODELS_PORT, modelEnvironment, serveModels } from '../../gate/llm/serve-models.js';
 import { openPrices } from '../../gate/price/open-prices.js';
 import { isLoopback } from '../../gate/proxy/headers.js';
 import { parseUpstream } from '../../gate/proxy/upstream.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
-import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import {
   listenAddress,
@@ -24,11 +23,12 @@ import {
   textOrJson,
   wholeNumber,
 } from '../options.js';
-import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
-import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { type AdviserChoice, withAdvisers } from './advisers.js';
+import { type DecidingChoice, withDeciding } from './ledger-key.js';
 import {
   aborted,
   logEvent,
+  openGate,
   readTokens,
   type SettlingChoice,
   settlingOptions,
@@ -149,7 +149,12 @@ async function serve(context: Context, path: string, options: LlmOptions): Promi
   const tokens = await readTokens(options.tokens);
   const prices = options.prices === undefined ? undefined : await openPrices(options.prices);
   const upstreamKey = keyOf(options.upstreamKeyEnv);
-  const open = (): Promise<Gate> => openGate(context, path, options);
+  const open = (): Promise<Gate> =>
+    openGate(context, path, options, {
+      coverage: 'proxy',
+      shadow: options.dryRun,
+      ...settlingOptions(terminal, options),
+    });
   const opening = open();
   let last = opening;
   // The server says why, if it is asked before.
@@ -183,22 +188,6 @@ async function serve(context: Context, path: string, options: LlmOptions): Promi
   }
   terminal.say('stopped');
   return { stopped: 0 };
-}
-
-async function openGate({ terminal }: Context, path: string, options: LlmOptions): Promise<Gate> {
-  const trust = await readTrustPolicy(options.trust);
-  const signer = await findSigner(terminal, path, options.key);
-  return Gate.open(path, {
-    ...(await decidingOptions(terminal, path, signer, options)),
-    honourImported: options.honourImported,
-    ...defined({ trust, principalId: options.principal }),
-    advisers: await advisersOf(options),
-    coverage: 'proxy',
-    shadow: options.dryRun,
-    attach: options.attach,
-    ttlMs: options.ttl,
-    ...settlingOptions(terminal, options),
-  });
 }
 
 async function printEnvironment({ terminal }: Context, { listen, format }: EnvOptions): Promise<ExitStatus> {

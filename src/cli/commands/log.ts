@@ -66,9 +66,8 @@ export function addLog(program: Command, run: Run): void {
 async function log(context: Context, ledger: string, options: LogOptions): Promise<Outcome> {
   const { terminal, signal } = context;
   const { last, limit, follow = false } = options;
-  if (last !== undefined && limit !== undefined) {
+  if (last !== undefined && limit !== undefined)
     throw usageError('--last and --limit exclude each other: the last, or the first');
-  }
   const matches = matcher(options);
   const trust = await readTrustPolicy(options.trust);
   const verifies = options.verdict !== undefined || trust !== undefined;

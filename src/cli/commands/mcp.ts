@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import { type Coverage, Gate } from '../../gate/gate.js';
+import type { Coverage, Gate } from '../../gate/gate.js';
 import type { KernelEvent } from '../../gate/kernel/serve-kernel-tools.js';
 import { serveGateTools } from '../../gate/mcp/gate-tools.js';
 import type { McpSubject } from '../../gate/mcp/guarded-call.js';
@@ -29,10 +29,10 @@ import {
 } from '../options.js';
 import { shellWord } from '../shell-word.js';
 import type { Terminal } from '../terminal.js';
-import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
-import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { type AdviserChoice, withAdvisers } from './advisers.js';
+import { type DecidingChoice, withDeciding } from './ledger-key.js';
 import { findKernelOption, type KernelChoice, openKernel, withKernel } from './kernel-options.js';
-import { aborted, type SettleAfterChoice, settleAfterOptions, withSettleAfter } from './serving.js';
+import { aborted, openGate, type SettleAfterChoice, settleAfterOptions, withSettleAfter } from './serving.js';
 
 interface McpCommandOptions extends DecidingChoice, AdviserChoice, KernelChoice, SettleAfterChoice {
   readonly server?: string;
@@ -153,7 +153,7 @@ async function guardServer(
   refuseHttpOptions(options);
   let opened: Gate | undefined;
   const open = async (): Promise<Gate> => {
-    opened = await openGate(context, path, options);
+    opened = await openOwn(context, path, options);
     return opened;
   };
   const guard = makeGuard(terminal, path, open, options);
@@ -190,7 +190,7 @@ async function guardHttp(
   const { listen = { host: '127.0.0.1', port: DEFAULT_MCP_PORT }, legacy, fail, shadow } = options;
   let opened: Gate | undefined;
   const open = async (): Promise<Gate> => {
-    opened = await openGate(context, path, options);
+    opened = await openOwn(context, path, options);
     return opened;
   };
   const guard = makeGuard(terminal, path, open, options);
@@ -270,7 +270,7 @@ async function serveTools(
   let opened: Gate | undefined;
   const open = async (): Promise<Gate> => {
     try {
-      opened = await openGate(context, path, options);
+      opened = await openOwn(context, path, options);
       return opened;
     } catch (error) {
       sayNotOpen(terminal, error);
@@ -327,7 +327,7 @@ async function serveKernel(
       tools,
       open: async () => {
         try {
-          opened = await openGate(context, path, options, 'kernel');
+          opened = await openOwn(context, path, options, 'kernel');
           return opened;
         } catch (error) {
           sayNotOpen(terminal, error);
@@ -385,25 +385,18 @@ function makeGuard(
   }
 }
 
-async function openGate(
+function openOwn(
   context: Context,
   path: string,
   options: McpCommandOptions,
   coverage: Coverage = 'proxy',
 ): Promise<Gate> {
   const { terminal } = context;
-  const trust = await readTrustPolicy(options.trust);
-  const signer = await findSigner(terminal, path, options.key);
-  return Gate.open(path, {
-    ...(await decidingOptions(terminal, path, signer, options)),
-    honourImported: options.honourImported,
-    advisers: await advisersOf(options),
+  return openGate(context, path, options, {
     coverage,
     ...settleAfterOptions(options, ({ tool }) =>
       terminal.say(`northroot: how ${printable(tool, 128)} ended was not seen: settled as unknown`),
     ),
-    principalId: options.principal,
-    ...defined({ trust, attach: options.attach, shadow: options.shadow, ttlMs: options.ttl }),
   });
 }
 

@@ -127,7 +127,6 @@ async function importList(
   return 0;
 }
 
-/** The most reasons that are named. */
 const MAX_REASONS = 3;
 
 function describeLeftOut(leftOut: readonly LeftOutPrices[]): string[] {

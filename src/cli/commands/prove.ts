@@ -56,21 +56,15 @@ async function prove(
   event: string | undefined,
   options: ProveOptions,
 ): Promise<ExitStatus> {
-  if (ledger === STDIN) {
-    throw usageError('prove reads the ledger more than once: name a file or folder');
-  }
-  if ((event === undefined) === (options.consistency === undefined)) {
+  if (ledger === STDIN) throw usageError('prove reads the ledger more than once: name a file or folder');
+  if ((event === undefined) === (options.consistency === undefined))
     throw usageError('expected an event to prove, or --consistency and no event');
-  }
-  if (options.entryOut !== undefined && options.consistency !== undefined) {
+  if (options.entryOut !== undefined && options.consistency !== undefined)
     throw usageError('--entry-out is for the proof of a record, not for --consistency');
-  }
-  if (options.format === 'cose' && options.consistency !== undefined) {
+  if (options.format === 'cose' && options.consistency !== undefined)
     throw usageError('--format cose is for the proof of a record, not for --consistency');
-  }
-  if ((options.format === 'cose') !== (options.key !== undefined)) {
+  if ((options.format === 'cose') !== (options.key !== undefined))
     throw usageError('--format cose needs --key, the private key of the log, and nothing else does');
-  }
   const view = viewOf(context, ledger, event, options);
   const checkpoint = await readNoteFile(options.checkpoint);
   const settings = { signal: context.signal, ...defined({ checkpoint }) };

@@ -155,12 +155,11 @@ async function inputsOf(
   for (const text of given) {
     const [, name, rest = text] = /^([a-z0-9-]+)=(.+)$/s.exec(text) ?? [];
     const named = hostOf(name);
-    if (name !== undefined && named === undefined && (await kindOfPath(text)) === 'missing') {
+    if (name !== undefined && named === undefined && (await kindOfPath(text)) === 'missing')
       throw usageError(
         `${printable(name)} is not a host`,
         `${didYouMean(name, HOST_NAMES) ?? ''} hosts are ${HOST_NAMES.join(', ')}`.trim(),
       );
-    }
     const [path, host] = named === undefined ? [text, hostOf(from)] : [rest, named];
     for (const file of await filesAt(context, path)) {
       const key = `${host?.name ?? ''}=${file}`;
@@ -187,12 +186,11 @@ async function readSources(
   for (const { path, host } of inputs) {
     const file = await readHostFile(context, path);
     const its = host ?? recogniseHost(file, HOSTS);
-    if (looksLikeLedger(file) && !its.recognises(file)) {
+    if (looksLikeLedger(file) && !its.recognises(file))
       throw usageError(
         `${printable(file.name)} is not a file of ${its.name}`,
         'it looks like a ledger: the ledger comes first, then the files of other systems',
       );
-    }
     const files = byHost.get(its);
     if (files === undefined) byHost.set(its, [file]);
     else files.push(file);

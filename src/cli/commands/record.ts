@@ -189,7 +189,6 @@ async function giveBack(ledger: Ledger, permission: Permission, { startedAt }: S
   await ledger.append({ event: draftExecution(permission, { startedAt: at, endedAt: at, ...nothing }) });
 }
 
-/** Settles what a killed recorder left. */
 async function settle(context: Context, ledger: Ledger, options: RecordOptions): Promise<ExitStatus> {
   const now = new Date().toISOString();
   const id = await resolveAuthorization(ledger, options.auth);
@@ -204,7 +203,6 @@ async function settle(context: Context, ledger: Ledger, options: RecordOptions):
   });
 }
 
-/** Records what was done elsewhere. */
 async function recordReport(context: Context, ledger: Ledger, options: RecordOptions): Promise<ExitStatus> {
   const outcome = reportedOutcome(options, new Date().toISOString());
   const { startedAt, endedAt, errorCode, meterUsed } = outcome;
@@ -384,17 +382,14 @@ function assertOptions(command: readonly string[], options: RecordOptions): void
     if (command.length === 0 && !isReported && resume === undefined) return;
     throw usageError('--abandon takes --auth, --tool and --meter, and no command or outcome');
   }
-  if (command.length === 0 && resume !== undefined) {
+  if (command.length === 0 && resume !== undefined)
     throw usageError('--resume runs a command: give it after --');
-  }
-  if (command.length === 0 && outcome === undefined) {
+  if (command.length === 0 && outcome === undefined)
     throw usageError('expected a command after --, or else --outcome');
-  }
-  if (command.length > 0 && isReported) {
+  if (command.length > 0 && isReported)
     throw usageError(
       '--outcome, --error-code, --started-at and --ended-at are for what was done elsewhere, not for a command',
     );
-  }
 }
 
 function detailsOf({ basis, model, provider }: RecordOptions): ExecutionDetails {
@@ -420,15 +415,13 @@ function reportedOutcome(options: RecordOptions, now: string): ExecutionOutcome 
   const { outcome = 'success', errorCode, meter: meterUsed = [] } = options;
   const endedAt = options.endedAt ?? now;
   const startedAt = options.startedAt ?? endedAt;
-  if (compareTimestamps(endedAt, startedAt) < 0) {
+  if (compareTimestamps(endedAt, startedAt) < 0)
     throw usageError(`it cannot have ended at ${endedAt} and started at ${startedAt}`);
-  }
-  if (outcome === 'failure' && errorCode === undefined) {
+  if (outcome === 'failure' && errorCode === undefined)
     throw usageError(
       'a failure needs an --error-code',
       `such as TIMEOUT, or ${ABANDONED} to give back what was reserved`,
     );
-  }
   return {
     startedAt,
     endedAt,

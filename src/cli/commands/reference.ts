@@ -27,11 +27,10 @@ export function addSchema(program: Command, run: Run): void {
           );
           return 0;
         }
-        if (!schemaNames().includes(name)) {
+        if (!schemaNames().includes(name))
           throw new CommandError('SCHEMA_UNKNOWN', `there is no schema ${printable(name)}`, {
             hint: didYouMean(name, schemaNames()) ?? `one of ${schemaNames().join(', ')}`,
           });
-        }
         await terminal.write(`${JSON.stringify(schemaDocument(name), undefined, 2)}\n`);
         return 0;
       }),
@@ -66,13 +65,12 @@ function toCode(text: string): string {
 }
 
 function explain(code: string): string {
-  if (!isFindingCode(code)) {
+  if (!isFindingCode(code))
     throw new CommandError('CODE_UNKNOWN', `${printable(code)} is not the code of a finding`, {
       hint:
         didYouMean(code, Object.keys(CODE_PAGES)) ??
         'northroot explain lists those; errors of the commands themselves say what to do beside them',
     });
-  }
   const page = CODE_PAGES[code];
   const weight =
     page.class === 'none'

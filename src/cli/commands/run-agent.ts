@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import { Gate } from '../../gate/gate.js';
+import type { Gate } from '../../gate/gate.js';
 import type { ToolBridge } from '../../hosts/apm2/live/launch-profile.js';
 import type { EpisodeResult } from '../../hosts/apm2/live/run-agent.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
@@ -13,12 +13,12 @@ import { besidePath } from '../../log/fs/place.js';
 import { listFiles } from '../../log/fs/plain-file.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, waitSpan, textOrJson } from '../options.js';
-import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
+import { type AdviserChoice, withAdvisers } from './advisers.js';
 import { keptOut, type KernelChoice, openKernel, withKernel } from './kernel-options.js';
-import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
+import { type DecidingChoice, withDeciding } from './ledger-key.js';
+import { openGate } from './serving.js';
 
 interface RunAgentCommandOptions extends DecidingChoice, AdviserChoice, KernelChoice {
   readonly profile?: string;
@@ -116,7 +116,7 @@ async function runOne(
   // The agent has its own time to end, and what it did is to be recorded.
   context.endsInItsTime();
   try {
-    gate = await openGate(context, path, options);
+    gate = await openGate(context, path, options, { coverage: 'kernel' });
     const result = await runAgent({
       gate,
       tools,
@@ -160,19 +160,6 @@ function limitsOf(bridge: ToolBridge | undefined): Pick<KernelChoice, 'callTimeo
     callTimeout: Math.min(bridge.toolTimeoutMs, MAX_CALL_MS),
     maxOutput: Math.max(MIN_OUTPUT_BYTES, Math.min(bridge.maxResultSize, MAX_OUTPUT_BYTES)),
   };
-}
-
-async function openGate(context: Context, path: string, options: RunAgentCommandOptions): Promise<Gate> {
-  const { terminal } = context;
-  const trust = await readTrustPolicy(options.trust);
-  const signer = await findSigner(terminal, path, options.key);
-  return Gate.open(path, {
-    ...(await decidingOptions(terminal, path, signer, options)),
-    honourImported: options.honourImported,
-    advisers: await advisersOf(options),
-    coverage: 'kernel',
-    ...defined({ trust }),
-  });
 }
 
 const HASH = /^(?:(blake3|sha-256):)?([0-9a-f]{64}|[A-Za-z0-9_-]{43})$/;

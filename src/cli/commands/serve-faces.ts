@@ -8,17 +8,14 @@ import type { FacePlace } from './face-place.js';
 import { addCgfOptions, type CgfFaceChoice, makeCgfFace } from './face-cgf.js';
 import { addClasperOptions, type ClasperFaceChoice, makeClasperFace } from './face-clasper.js';
 
-/** What a face adds to the command. */
 interface FaceEntry {
   readonly addOptions: (command: Command) => Command;
   /** @throws NorthrootError `USAGE` for options that do not go together; of files that are read */
   readonly make: (context: Context, place: FacePlace, options: FaceOptions) => Promise<Face>;
 }
 
-/** Options of all faces. */
 type FaceOptions = CgfFaceChoice & ClasperFaceChoice;
 
-/** Faces, with what they are made of. */
 export interface FaceChoice extends FaceOptions {
   readonly face?: readonly string[];
 }

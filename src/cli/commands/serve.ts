@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { fromDist } from '../../base/dist.js';
-import { Gate, type GateOptions } from '../../gate/gate.js';
 import type { Face } from '../../gate/service/face.js';
 import { endpointOf } from '../../gate/json-client.js';
 import type { RoleChange } from '../../gate/service/peers.js';
@@ -19,14 +18,15 @@ import { besidePath, isStoreUrl } from '../../log/fs/place.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import type { Terminal } from '../terminal.js';
-import { readSigner, readTrustPolicy } from '../input.js';
+import { readSigner } from '../input.js';
 import { collect, listenAddress, principalId, spanMs } from '../options.js';
-import { type AdviserChoice, advisersOf, withAdvisers } from './advisers.js';
+import { type AdviserChoice, withAdvisers } from './advisers.js';
 import { type FaceChoice, facesOf, withFaces } from './serve-faces.js';
-import { type DecidingChoice, decidingOptions, findSigner, forOneOf, withDeciding } from './ledger-key.js';
+import { type DecidingChoice, decidingOptions, forOneOf, withDeciding } from './ledger-key.js';
 import {
   aborted,
   logEvent,
+  openGate,
   readTokens,
   type SettlingChoice,
   settlingOptions,
@@ -189,7 +189,12 @@ interface Served extends ServedGate {
 
 async function openServed(context: Context, path: string, options: ServeCommandOptions): Promise<Served> {
   const approvers = new Map<string, LiveLedger>();
-  const served = { gate: await openGate(context, path, options), approvers };
+  const gate = await openGate(context, path, options, {
+    coverage: 'sdk',
+    ...defined({ checkpoints: options.giveBack }),
+    ...settlingOptions(context.terminal, options),
+  });
+  const served = { gate, approvers };
   try {
     for (const text of options.approverKey ?? []) {
       const [principal, file] = approverOf(text);
@@ -223,27 +228,6 @@ function nameLedgers(paths: readonly string[]): ReadonlyMap<string, string> {
     named.set(name, path);
   }
   return named;
-}
-
-async function openGate(context: Context, path: string, options: ServeCommandOptions): Promise<Gate> {
-  const { terminal } = context;
-  const trust = await readTrustPolicy(options.trust);
-  const signer = await findSigner(terminal, path, options.key);
-  const advisers = await advisersOf(options);
-  const own: GateOptions = {
-    advisers,
-    coverage: 'sdk',
-    shadow: options.shadow,
-    attach: options.attach,
-    ttlMs: options.ttl,
-    ...settlingOptions(terminal, options),
-  };
-  return Gate.open(path, {
-    ...(await decidingOptions(terminal, path, signer, options)),
-    honourImported: options.honourImported,
-    ...defined({ trust, principalId: options.principal, checkpoints: options.giveBack }),
-    ...own,
-  });
 }
 
 async function openAs(

@@ -4,16 +4,45 @@ import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import type { GateOptions, OverdueCall, UnsettledCall } from '../../gate/gate.js';
+import { Gate, type GateOptions, type OverdueCall, type UnsettledCall } from '../../gate/gate.js';
 import { Tokens } from '../../gate/service/tokens.js';
-import { parseFile } from '../input.js';
+import type { LiveLedgerOptions } from '../../log/agent/live-ledger.js';
+import type { Context } from '../context.js';
+import { parseFile, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { spanOrNever } from '../options.js';
 import type { Terminal } from '../terminal.js';
+import { type AdviserChoice, advisersOf } from './advisers.js';
+import { type DecidingChoice, decidingOptions, findSigner } from './ledger-key.js';
 
 /** Of a file of tokens. */
 export const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
 const DEFAULT_SETTLE_AFTER_MS = 3_600_000;
+
+export interface GateChoice extends DecidingChoice, AdviserChoice {
+  readonly principal?: string;
+  readonly ttl?: number;
+  readonly attach?: boolean;
+  readonly shadow?: boolean;
+}
+
+/** @param own - What the command itself says, before its options. @throws NorthrootError as `Gate.open` */
+export async function openGate(
+  { terminal }: Context,
+  path: string,
+  choice: GateChoice,
+  own: LiveLedgerOptions & GateOptions,
+): Promise<Gate> {
+  const { principal: principalId, ttl: ttlMs, attach, shadow, honourImported } = choice;
+  const trust = await readTrustPolicy(choice.trust);
+  const signer = await findSigner(terminal, path, choice.key);
+  return Gate.open(path, {
+    ...(await decidingOptions(terminal, path, signer, choice)),
+    advisers: await advisersOf(choice),
+    ...defined({ trust, principalId, ttlMs, attach, shadow, honourImported }),
+    ...own,
+  });
+}
 
 /** What becomes of calls that killed processes began. */
 export interface SettleAfterChoice {

@@ -222,7 +222,6 @@ function isDecimal({ meter_caps: caps = [], action_caps: each = [] }: Bounds): b
 /** What a shell takes as it is. */
 const PLAIN_WORD = /^[\w./:@+-]+$/;
 
-/** The command that makes the grant. */
 function commandFor(
   { allowed_tools: tools, meter_caps: caps, action_caps: each }: Bounds,
   to?: string,

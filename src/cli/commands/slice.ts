@@ -78,7 +78,6 @@ async function slice(context: Context, path: string, options: SliceCommandOption
   return 0;
 }
 
-/** What is to be set aside. */
 export interface AskedSlice {
   readonly grant: string;
   readonly caps: readonly Meter[];

@@ -64,9 +64,7 @@ export function addTiles(program: Command, run: Run): void {
 
 async function tiles(context: Context, ledger: string, options: TilesOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  if (ledger === STDIN) {
-    throw usageError('tiles needs a file: the ledger is read more than once');
-  }
+  if (ledger === STDIN) throw usageError('tiles needs a file: the ledger is read more than once');
   const target = targetOf(options);
   const note =
     options.checkpoint === undefined ? undefined : await readSmallFile(options.checkpoint, MAX_NOTE_BYTES);
@@ -116,9 +114,8 @@ function targetOf({ out, to, endpoint, addressing }: TilesOptions): string | Obj
     names.map((name) => env[name]).find((value) => value !== undefined && value !== '');
   const accessKeyId = given('AWS_ACCESS_KEY_ID');
   const secretAccessKey = given('AWS_SECRET_ACCESS_KEY');
-  if (accessKeyId === undefined || secretAccessKey === undefined) {
+  if (accessKeyId === undefined || secretAccessKey === undefined)
     throw usageError('--to needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
-  }
   const options: S3SinkOptions = {
     credentials: { accessKeyId, secretAccessKey, ...defined({ sessionToken: given('AWS_SESSION_TOKEN') }) },
     ...defined({

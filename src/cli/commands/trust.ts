@@ -74,19 +74,18 @@ async function init(
   const { terminal } = context;
   if (path === STDIN) throw usageError('trust init reads the ledger twice: name a file or folder');
   const { genesis, state } = await readSound(path, context);
-  if (genesis.keys.length === 0) {
+  if (genesis.keys.length === 0)
     throw new CommandError('KEY_UNKNOWN', 'the ledger declares no keys, so there is nothing to pin', {
       exitStatus: 2,
       hint: 'write a policy with the keys that you know: northroot schema trust-policy shows the form',
     });
-  }
   const keys = listKeys(state);
   const policy = draftTrustPolicy(genesis, { keys, includeRevoked });
   const anchor = await findAnchor(path, state, context);
   assertRevoked(keys, genesis, includeRevoked);
   process.stderr.write(render(policy));
   process.stderr.write(renderHistory(keys, policy, state));
-  if (policy.keys.length === 0) {
+  if (policy.keys.length === 0)
     throw new CommandError(
       'KEY_UNKNOWN',
       'every key that genesis declares was revoked, so there is nothing to pin',
@@ -95,8 +94,7 @@ async function init(
         hint: 'pin those that you trust for what they signed before with --include-revoked',
       },
     );
-  }
-  if (anchorOut !== undefined && anchor === undefined) {
+  if (anchorOut !== undefined && anchor === undefined)
     throw new CommandError(
       'CHECKPOINT_MISSING',
       `no checkpoint seals ${printable(path)}, so there is none to keep`,
@@ -104,7 +102,6 @@ async function init(
         hint: `northroot checkpoint ${shellWord(path)} makes one`,
       },
     );
-  }
   if (!yes) await confirmFingerprints(context);
   const text = `${jsonText(policy, 2)}\n`;
   if (anchorOut !== undefined && anchor !== undefined) {
@@ -119,11 +116,10 @@ async function init(
       `wrote ${printable(out)}: northroot verify --trust ${shellWord(out)}${held} ${shellWord(path)}`,
     );
   }
-  if (anchor !== undefined && anchorOut === undefined) {
+  if (anchor !== undefined && anchorOut === undefined)
     terminal.say(
       `its last checkpoint covers ${count(anchor.size, 'record')}: --anchor-out FILE keeps it, and verify --checkpoint FILE then finds what is cut off or changed`,
     );
-  }
   return 0;
 }
 
@@ -162,28 +158,25 @@ async function readSound(
     signal,
     maxFindings: 0,
   });
-  if (state.records === 0) {
+  if (state.records === 0)
     throw new CommandError('LEDGER_EMPTY', `${printable(path)} has no records`, {
       hint: 'nothing in it can be trusted, or verified',
     });
-  }
-  if (hasInvalid || state.layout !== 'records') {
+  if (hasInvalid || state.layout !== 'records')
     throw new CommandError('LEDGER_INVALID', `${printable(path)} does not verify`, {
       hint: `northroot verify ${shellWord(path)} says what is wrong with it`,
     });
-  }
   for await (const { event } of readRecords(await openLedgerInput(path, context)))
     return { genesis: event as unknown as GenesisEvent, state };
   throw new CommandError('FILE_CHANGED', `${printable(path)} was changed while it was read`);
 }
 
 async function confirmFingerprints({ terminal, signal }: Context): Promise<void> {
-  if (!canAsk()) {
+  if (!canAsk())
     throw usageError(
       'cannot ask whether the fingerprints are right: there is no terminal',
       'compare them with what you were told by another channel, then give --yes',
     );
-  }
   terminal.say('');
   await confirm(
     'Do the fingerprints match those that you were told by another channel?',
@@ -241,11 +234,10 @@ function renderHistory(keys: readonly SavedKey[], policy: TrustPolicy, state: Ve
     if (revokedBy === undefined) continue;
     const reason = revokedBy.reason === undefined ? 'no reason given' : printable(revokedBy.reason);
     lines.push(`  revoked     at seq ${revokedBy.seq} by ${signersText(revokedBy.signers)}: ${reason}`);
-    if (addedAt === undefined && !isPinned) {
+    if (addedAt === undefined && !isPinned)
       lines.push(
         `  not pinned  of the records that it signed (${records}) none is trusted (--include-revoked ${key.keyid} pins it)`,
       );
-    }
   }
   if (lines.length > 0) lines.unshift('', 'by key events');
   return lines.map((line) => `${line}\n`).join('');

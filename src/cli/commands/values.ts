@@ -73,9 +73,8 @@ export function addEventId(program: Command, run: Run): void {
     .action((file: string) =>
       run(async (context) => {
         const event = valueOf(ingestJson(await readInput(file, context)));
-        if (typeof event !== 'object' || event === null || Array.isArray(event)) {
+        if (typeof event !== 'object' || event === null || Array.isArray(event))
           throw new CommandError('SCHEMA', 'expected an event object');
-        }
         if (Object.hasOwn(event, 'event_id') || Object.hasOwn(event, 'payload_digest')) assertEvent(event);
         await context.terminal.write(`${formatDigest(buildEvent(event).event_id)}\n`);
         return 0;

@@ -81,15 +81,13 @@ async function runVerifyProof(
   options: VerifyProofOptions,
 ): Promise<ExitStatus> {
   const { terminal } = context;
-  if (options.entry !== undefined && options.consistency !== undefined) {
+  if (options.entry !== undefined && options.consistency !== undefined)
     throw usageError('--entry is for the proof of an entry, not for --consistency');
-  }
   const bytes = await readInput(file, context);
   assertNotALedger(bytes, file);
   if (isStatement(bytes)) return verifyStatementFile(context, file, bytes, options);
-  if (options.ledger !== undefined) {
+  if (options.ledger !== undefined)
     throw usageError('--ledger is for statements; a proof is verified without the ledger');
-  }
   const trust = await readTrust(options, terminal);
   const { consistency, entry } = options;
   if (consistency !== undefined) {
@@ -127,9 +125,8 @@ async function verifyStatementFile(
     );
   }
   const { key, ledger } = options;
-  if (file === STDIN && ledger === STDIN) {
+  if (file === STDIN && ledger === STDIN)
     throw usageError('only one of the statement and the ledger can be standard input');
-  }
   const keys = await readKeys(key);
   const sha256 = ledger === undefined ? undefined : await hashLedger(await openLedgerInput(ledger, context));
   const result = verifyStatement(bytes, { keys: signersOf(keys), sha256, requirePassed: true });
@@ -184,8 +181,7 @@ function readKey(text: string | Uint8Array): ProofKey {
 
 async function readKeys(given: readonly string[] = []): Promise<ProofKey[]> {
   const keys: ProofKey[] = [];
-  for (const each of given) {
+  for (const each of given)
     keys.push(VKEY.test(each) ? readKey(each) : await parseFile(each, MAX_KEY_BYTES, readKey));
-  }
   return keys;
 }

@@ -209,18 +209,13 @@ async function verifyOrPart(
 ): Promise<Outcome> {
   const { part, out, merge, watch = false } = options;
   const hint = 'northroot verify --help says what is expected';
-  if (path !== undefined && merge !== undefined) {
+  if (path !== undefined && merge !== undefined)
     throw usageError('--merge takes the place of a ledger', hint);
-  }
-  if (path === undefined && merge === undefined) {
-    throw usageError("missing required argument 'path'", hint);
-  }
-  if ((part === undefined) !== (out === undefined)) {
+  if (path === undefined && merge === undefined) throw usageError("missing required argument 'path'", hint);
+  if ((part === undefined) !== (out === undefined))
     throw usageError('--part and --out belong together', hint);
-  }
-  if (watch && path === STDIN) {
+  if (watch && path === STDIN)
     throw usageError('standard input is read to its end: --watch is for files', hint);
-  }
   if (part === undefined || out === undefined || path === undefined) {
     const exitStatus = await verify(context, path, options, isFormatGiven);
     return watch ? { stopped: exitStatus } : exitStatus;
@@ -242,9 +237,8 @@ async function verify(
   const bundle =
     ledger === undefined || options.watch === true ? undefined : await readBundleInput(path, context);
   if (bundle !== undefined) {
-    if (options.require.length > 0) {
+    if (options.require.length > 0)
       throw usageError('--require is about ledgers: a bundle says itself what it does not show');
-    }
     if (options.decisions === true || options.prices !== undefined)
       throw usageError('--decisions and --prices are about ledgers: a bundle has only some records of one');
     return verifyBundleFile(context, path, bundle, { ...options, trust, witnessPolicy, checkpoints });
@@ -253,14 +247,12 @@ async function verify(
   const filter = await toFilter(context, path, options);
   if (options.state !== undefined) await assertFolderOf(options.state);
   const { new: onlyNew = false } = options;
-  if (onlyNew && options.state === undefined) {
+  if (onlyNew && options.state === undefined)
     throw usageError('--new needs --state: it is about what is new since that was saved');
-  }
   const isFiltered = Object.keys(filter).length > 0;
   const baseline = await readBaseline(options.baseline);
-  if (baseline !== undefined && (isFiltered || onlyNew)) {
+  if (baseline !== undefined && (isFiltered || onlyNew))
     throw usageError('--baseline says what is new of all findings: it goes with no filter');
-  }
   const canSpool = options.state === undefined && !isFiltered;
   const outputs = new VerifyOutputs(terminal, options, isFormatGiven, canSpool);
   await outputs.check([
@@ -399,11 +391,10 @@ function sayResumed(
 ): void {
   const name = printable(path);
   if (before === undefined) terminal.say(`verified from the beginning: there is no usable state in ${name}`);
-  else {
+  else
     terminal.say(
       `resumed from ${name}: ${before} records were verified before, ${state.records - before} are new`,
     );
-  }
   if (state.hasInvalid) terminal.say(`the state was not saved to ${name}: the evidence is broken`);
 }
 
@@ -562,9 +553,8 @@ interface PartNumber {
 function partNumber(text: string): PartNumber {
   const [, part, of] = /^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? [];
   const number = { part: Number(part), of: Number(of) };
-  if (part === undefined || number.part < 1 || number.part > number.of || number.of > MAX_PARTS) {
+  if (part === undefined || number.part < 1 || number.part > number.of || number.of > MAX_PARTS)
     throw new InvalidArgumentError(`Expected a part and their number, such as 2/4; at most ${MAX_PARTS}.`);
-  }
   return number;
 }
 
@@ -577,9 +567,7 @@ async function writePart(
   trust: string | undefined,
 ): Promise<ExitStatus> {
   const policy = await readTrustPolicy(trust);
-  if (ledger === STDIN) {
-    throw usageError('standard input has no parts: each part reads the ledger itself');
-  }
+  if (ledger === STDIN) throw usageError('standard input has no parts: each part reads the ledger itself');
   const { terminal, signal } = context;
   await assertTargets([{ path: target, kind: 'file' }], [...filesOf(ledger), trust]);
   const source = await openLedgerInput(ledger, context);
@@ -603,7 +591,6 @@ async function openPartFiles(paths: readonly string[]): Promise<LedgerSource> {
   return { ...source, openScratch: openScratchFile };
 }
 
-/** Options that are of ledgers alone. */
 const OF_LEDGERS = [
   ...(['predecessor', 'parent', 'since', 'until', 'principal', 'grant', 'state', 'new', 'baseline'] as const),
   'sarifAnchor',
@@ -620,12 +607,11 @@ async function verifyBundleFile(
     wrong === 'sarifAnchor' ? 'sarif-anchor' : (wrong ?? (options.output.length > 0 ? 'output' : undefined));
   if (flag !== undefined) throw usageError(`--${flag} is for ledgers, and this is a bundle`);
   const { trust, witnessPolicy, checkpoints, now, format, failOn, maxFindings } = options;
-  if (format !== 'text' && format !== 'json') {
+  if (format !== 'text' && format !== 'json')
     throw usageError(
       `the result on a bundle is written as text or json, not as ${format}`,
       'northroot verify BUNDLE --format json > FILE, and go by the exit status',
     );
-  }
   const found = await verifyBundle(bytes, { name: path, trust, witnessPolicy, checkpoints, now, signal });
   const result = cut(found, maxFindings);
   const text =

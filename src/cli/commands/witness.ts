@@ -63,12 +63,11 @@ async function witness(context: Context, options: WitnessCommandOptions): Promis
   const { terminal, signal } = context;
   const policy = await readWitnessPolicy(options.policy, terminal);
   const logs = [...options.log, ...(policy === undefined ? [] : witnessPolicyKeys(policy).logs)];
-  if (logs.length === 0) {
+  if (logs.length === 0)
     throw usageError(
       'a witness must know at least one log',
       'give --log with the vkey of a log, or --policy with a file that has log lines',
     );
-  }
   const witness = await createWitness({
     name: options.name,
     signer: await readSigner(terminal, options.key),
@@ -132,11 +131,10 @@ function logKeys(text: string, previous: readonly LogKey[]): readonly LogKey[] {
     if (!(error instanceof NorthrootError)) throw error;
     throw new InvalidArgumentError(`Expected the vkey of a log: ${error.message}.`);
   }
-  if (!canBeLogKey(key)) {
+  if (!canBeLogKey(key))
     throw new InvalidArgumentError(
       "Expected the vkey of a log (type 0x01 or 0x06), found a witness's (type 0x04).",
     );
-  }
   return [...previous, split === -1 ? key : { ...key, origin }];
 }
 

@@ -14,7 +14,6 @@ import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 import { count, heldNote, LEFT_OUT, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
 
-/** The options that only this kind has. */
 interface BundleFlags {
   readonly event?: readonly string[];
   readonly complete?: readonly Stretch[];
@@ -108,9 +107,8 @@ function describe(made: BundleExport, isSigned: boolean): string[] {
 function stretch(text: string, previous: readonly Stretch[] = []): Stretch[] {
   const [, from = '', to = ''] = /^(\d{1,15})\.\.(\d{1,15})$/.exec(text) ?? [];
   const read = { from: Number(from), to: Number(to) };
-  if (from === '' || read.from > read.to) {
+  if (from === '' || read.from > read.to)
     throw new InvalidArgumentError('Expected two seqs such as 100..199.');
-  }
   const overlaps = previous.some((each) => each.from <= read.to && read.from <= each.to);
   if (overlaps) throw new InvalidArgumentError('Expected stretches that do not overlap.');
   return [...previous, read];

@@ -59,7 +59,6 @@ export function count(n: number, noun: string): string {
 /** Why selected records are not in what is proven: often the checkpoint's own record alone. */
 export const LEFT_OUT = 'left out: the checkpoint covers only what came before it';
 
-/** The option of every kind that signs. */
 export const SIGNING_KEY: NonNullable<ExportKind['further']>[number] = [
   '--key <file>',
   'private key that signs the export',

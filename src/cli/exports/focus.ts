@@ -45,9 +45,8 @@ function readCurrencyUnits(given: unknown): Readonly<Record<string, string>> | u
   if (!Array.isArray(given)) return undefined;
   const pairs = given.map((text: unknown) => {
     const [, unit, code] = /^([a-z][a-z0-9_.-]{0,63})=([A-Z]{3})$/.exec(String(text)) ?? [];
-    if (unit === undefined || code === undefined || currencyOf(code.toLowerCase()) === undefined) {
+    if (unit === undefined || code === undefined || currencyOf(code.toLowerCase()) === undefined)
       throw usageError(`${printable(String(text))} is not a unit and its currency`, 'such as usd=USD');
-    }
     return [unit, code] as const;
   });
   const [twice] = pairs.filter(([unit], i) => pairs.findIndex(([other]) => other === unit) < i);

@@ -10,7 +10,6 @@ import { writeTarget } from '../targets.js';
 import type { ExportKind } from './export-kind.js';
 import { SIGNING_KEY } from './export-to.js';
 
-/** The options that only this kind has. */
 interface InTotoFlags {
   readonly key?: string;
   readonly timeVerified?: string;

@@ -6,7 +6,6 @@
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../format/record/line-splitter.js';
 import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../../rules/source/ledger-source.js';
 
-/** Whole lines of one file. */
 export interface Block {
   readonly segment: Segment;
   /** In the room passed to `read`, unless `verdicts` are given. */
@@ -47,7 +46,6 @@ export function openBlocks(
     : new GivenBlocks(source.given, signal);
 }
 
-/** Blocks of given lines, with their verdicts. */
 class GivenBlocks implements BlockInput {
   given = 0;
   readonly #blocks: AsyncIterator<GivenLines | GivenLongLine>;

@@ -28,7 +28,6 @@ const MAX_KEYS = 1_000;
 /** A state, and the step for lines that the fast path declines. */
 export interface LineSteps {
   readonly state: VerifyState;
-  /** Applies a line by `verifyLine`. */
   step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;
   /** Called for each line that the fast path applied. */
   readonly afterFast?: (line: RawLine, examined: WellFormedLine, judged: Judged) => void;
@@ -53,7 +52,6 @@ export class BlockSteps {
     this.#minLines = minLines;
   }
 
-  /** How many lines wait. */
   get waiting(): number {
     return this.#lines.length;
   }
@@ -80,7 +78,6 @@ export class BlockSteps {
     this.#lines.push({ ...line, bytes: this.#bytes.subarray(start, start + line.length) });
   }
 
-  /** Applies all lines that wait. */
   async flush(): Promise<void> {
     const lines = this.#lines.splice(0);
     const used = this.#used;

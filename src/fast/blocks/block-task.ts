@@ -13,7 +13,6 @@ import type { WorkerPool } from './worker-pool.js';
 
 export class BlockTask {
   readonly block: Block;
-  /** The memory of the block. */
   readonly room: SharedArrayBuffer;
   readonly #depth: Depth;
   #outcome: { readonly facts: BlockFacts | ExaminedBlock } | { readonly failure: unknown } | undefined;

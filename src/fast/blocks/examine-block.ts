@@ -55,7 +55,6 @@ export interface BlockFacts {
   readonly verdictsAt: Int32Array;
   /** One for each signature, in order (`verdicts.ts`). */
   readonly verdicts: Uint8Array;
-  /** New keys that lines of the block declare. */
   readonly declared: readonly DeclaredKey[];
 }
 
@@ -64,7 +63,6 @@ export interface ExaminedBlock extends BlockFacts {
   readonly examined: ReadonlyMap<number, ExaminedLine>;
 }
 
-/** The tools of one thread. */
 export interface Examiner {
   readonly keys: KnownKeys;
   readonly signatures: SignatureQueue;
@@ -206,9 +204,8 @@ function writeHash(target: Uint8Array, at: number, hash: string): void {
 const SAMPLE = 256;
 
 function assertTrue(given: Uint8Array, verdicts: readonly number[]): void {
-  if (given.length !== verdicts.length) {
+  if (given.length !== verdicts.length)
     throw partIsWrong(`has ${given.length} verdicts on ${verdicts.length} signatures`);
-  }
   for (const [index, verdict] of verdicts.entries()) {
     const said = given[index];
     if (said === NOT_COMPUTED || verdict === NOT_COMPUTED || said === verdict) continue;

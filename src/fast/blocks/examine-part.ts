@@ -16,7 +16,6 @@ import { examineBlock, makeExaminer } from './examine-block.js';
 import { keysDeclaredBy, type KnownKeys } from './known-keys.js';
 import { MAX_PARTS, PartEncoder } from './part-file.js';
 
-/** Options of {@link examinePart}. */
 export interface PartOptions {
   /** From 1 on. */
   readonly part: number;
@@ -47,20 +46,17 @@ export async function* examinePart(
   const { part, of, signal } = options;
   const isCount = (value: number, least: number, most: number): boolean =>
     Number.isSafeInteger(value) && value >= least && value <= most;
-  if (!isCount(of, 1, MAX_PARTS) || !isCount(part, 1, of)) {
+  if (!isCount(of, 1, MAX_PARTS) || !isCount(part, 1, of))
     throw new RangeError(`expected a part from 1 to the number of parts, which is at most ${MAX_PARTS}`);
-  }
   const { size, paths } = source;
   const [path = ''] = paths;
-  if (size === undefined) {
+  if (size === undefined)
     throw new NorthrootError(
       'SIZE_UNKNOWN',
       `the size of ${printable(path)} is not known, so it has no parts`,
     );
-  }
-  if (source.published !== undefined || source.findFaults !== undefined) {
+  if (source.published !== undefined || source.findFaults !== undefined)
     throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is a tile tree, which has no parts`);
-  }
   const encoder = new PartEncoder();
   yield encoder.header({ northroot_part: '1', part, of, path, size });
   const from = Math.floor((size * (part - 1)) / of);

@@ -22,11 +22,8 @@ export class KnownKeys {
 
   /** @param declared - Keyids and `public_key`s (SPEC §7). Malformed ones are ignored. */
   add(declared: readonly DeclaredKey[]): void {
-    for (const { keyid, publicKey } of declared) {
-      if (this.#declared.size < MAX_KEYS && !this.#declared.has(keyid)) {
-        this.#declared.set(keyid, publicKey);
-      }
-    }
+    for (const { keyid, publicKey } of declared)
+      if (this.#declared.size < MAX_KEYS && !this.#declared.has(keyid)) this.#declared.set(keyid, publicKey);
   }
 
   find(keyid: string): VerificationKey | undefined {

@@ -12,6 +12,7 @@ import { SCAN_WASM } from '../scan/generated/scan-wasm.js';
 import { hasTrueIdentity, isIdentity, PayloadViews, PREFIX } from '../scan/identity.js';
 import { relate } from '../scan/relate.js';
 import { isHopeless, ROW_WIDTH, scanRecord } from '../scan/scan.js';
+import { webAssembly } from '../../base/platform/web-assembly.js';
 
 export interface LineScanner {
   /**
@@ -71,7 +72,7 @@ export function makePlainScanner(): LineScanner {
 
 /** A scanner in WebAssembly; undefined without SIMD, or where the host forbids it (a content security policy). */
 export function makeWasmScanner(): LineScanner | undefined {
-  const { WebAssembly: engine } = globalThis as { readonly WebAssembly?: Engine };
+  const engine = webAssembly();
   const code = tryDecodeBase64(SCAN_WASM);
   if (engine === undefined || code === undefined) return undefined;
   try {
@@ -112,12 +113,6 @@ class PlainScanner implements LineScanner {
   hashNodes(): Uint8Array {
     return new Uint8Array();
   }
-}
-
-/** The part of the WebAssembly API that is used: ECMAScript's types lack it. */
-interface Engine {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
 }
 
 /** See `assembly/scan.ts`. */

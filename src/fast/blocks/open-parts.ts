@@ -91,12 +91,11 @@ async function* readParts(
         if (!isSame(segment, frame.segment)) segment = toSegment(frame.segment);
         continue;
       }
-      if (segment === undefined) {
+      if (segment === undefined)
         throw new NorthrootError(
           'PART_MALFORMED',
           `${printable(name)} does not say of which file its lines are`,
         );
-      }
       if (frame.kind === 'lines') yield { segment, bytes: frame.bytes, verdicts: frame.verdicts };
       else
         yield { segment, length: frame.length, terminated: frame.terminated, leaf: decodeLatin1(frame.leaf) };

@@ -17,7 +17,6 @@ import { createSha256, type Hasher } from '../../base/bytes/sha256.js';
 import { decodeUtf8, encodeLatin1, encodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
 
-/** Which part of which ledger. */
 export interface PartHeader {
   readonly northroot_part: '1';
   /** From 1 on. */
@@ -185,9 +184,8 @@ function isCount(value: unknown, least: number, most: number): value is number {
 function parse(text: string, input: Input): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Readonly<Record<string, unknown>>;
-    }
   } catch {
     // Refused below, as anything unexpected.
   }

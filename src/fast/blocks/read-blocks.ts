@@ -50,10 +50,8 @@ export interface FastLine {
   readonly length: number;
 }
 
-/** Options of {@link readBlocks}. */
 export interface ReadBlocksOptions {
   readonly backend: SignatureBackend;
-  /** The keys known in advance. */
   readonly keys: readonly DeclaredKey[];
   /** How many threads examine, the caller's included. */
   readonly threads: number;
@@ -258,7 +256,6 @@ async function* readInThreads(
   }
 }
 
-/** The place of the next line. */
 class Places {
   bytes = 0;
   /** The next line's number and offset in its file, and the number of leaves before it. */
@@ -386,7 +383,6 @@ class BlockLines implements KnownLines, FastLine {
   }
 }
 
-/** The facts of a line of a block. */
 export class BlockKnowledge implements LineKnowledge {
   readonly leaf: string;
   readonly #facts: BlockFacts | ExaminedBlock;

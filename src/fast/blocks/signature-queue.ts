@@ -12,7 +12,6 @@ import { INVALID, NOT_COMPUTED, VALID } from './verdicts.js';
 const TABLE_BYTES = 64 * 1024 * 1024;
 const MIN_TABLE_BYTES_OF_THREAD = 8 * 1024 * 1024;
 
-/** Signatures whose verdicts are pending. */
 export class SignatureQueue {
   readonly #verifier: BatchVerifier | undefined;
   /** Emptied by each flush. */
@@ -42,9 +41,8 @@ export class SignatureQueue {
    * @returns The verdict, or NOT_COMPUTED where {@link SignatureQueue.flush} writes it.
    */
   add(key: VerificationKey, event: Uint8Array, sig: string, place: number): number {
-    if (this.#verifier === undefined) {
+    if (this.#verifier === undefined)
       return isValidSignature(eventMessage(event), sig, key) ? VALID : INVALID;
-    }
     const signature = tryDecodeBase64url(sig);
     return signature === undefined ? INVALID : this.#enqueue(this.#verifier, key, event, signature, place);
   }

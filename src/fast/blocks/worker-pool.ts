@@ -94,7 +94,6 @@ export class WorkerPool {
     return this.#members.some(({ waiting }) => waiting.length < QUEUED);
   }
 
-  /** The keys declared so far. */
   get keys(): readonly DeclaredKey[] {
     return this.#keys;
   }

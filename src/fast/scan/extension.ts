@@ -76,7 +76,6 @@ function isName(name: Bytes, bytes: Bytes, at: Int, value: Int): boolean {
   return after(name, bytes, at) === value - 1;
 }
 
-/** The tool that the event names. */
 function endOfTool(bytes: Bytes, at: Int, rows: Rows, base: Int): Int {
   const end = endOfText(bytes, at, NO_LIMIT);
   rows[base + TOOL] = at + 1;

@@ -1,6 +1,5 @@
 /** The layout of the row of a scannable record: numbers, which can be sent to another thread. `scanRecord` fills it. */
 
-/** The numbers in a row. */
 export const ROW_WIDTH = 104;
 
 /** The types of scannable records; 0 is none. */

@@ -85,9 +85,8 @@ for (const [bit, characters] of [
   [IN_TYPE, `${UPPER_CASE}${LOWER_CASE}${DIGITS}_.:/-`],
   [LOWER, LOWER_CASE],
   [IN_REQUEST_KEY, `${UPPER_CASE}${LOWER_CASE}${DIGITS}._:/+=@-`],
-] as const) {
+] as const)
   for (const character of characters) CLASS[character.charCodeAt(0)]! |= bit;
-}
 
 /* Kinds of values. */
 export const NOTHING = 0;

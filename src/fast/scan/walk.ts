@@ -498,10 +498,9 @@ function isNewUnit(bytes: Bytes, from: Int, end: Int, count: Int): boolean {
   UNIT_AT[count] = from;
   UNIT_END[count] = end;
   // One in order is new. Most are in order.
-  for (let i = 0; i < count; i += 1) {
+  for (let i = 0; i < count; i += 1)
     if (UNIT_END[i]! - UNIT_AT[i]! === end - from && sameBytes(bytes, UNIT_AT[i]!, from, end - from))
       return false;
-  }
   return true;
 }
 
@@ -526,9 +525,8 @@ function endOfTimestamp(bytes: Bytes, at: Int): Int {
     bytes[at + 11] !== 0x54 ||
     bytes[at + 14] !== COLON ||
     bytes[at + 17] !== COLON
-  ) {
+  )
     return -1;
-  }
   const century = twoDigits(bytes, at + 1);
   const year = twoDigits(bytes, at + 3);
   const month = twoDigits(bytes, at + 6);

@@ -90,9 +90,8 @@ export class BatchVerifier {
   constructor(options: BatchVerifierOptions = {}) {
     const { tableBytes = DEFAULT_TABLE_BYTES, sample = DEFAULT_SAMPLE, uses = DEFAULT_USES } = options;
     this.#expected = options.expected ?? 0;
-    if (!(tableBytes >= 0 && tableBytes <= 2 ** 31)) {
+    if (!(tableBytes >= 0 && tableBytes <= 2 ** 31))
       throw new RangeError('expected tableBytes from 0 to 2^31');
-    }
     if (!(sample >= 1)) throw new RangeError('expected a sample of at least 1');
     if (!(uses >= 0)) throw new RangeError('expected uses of at least 0');
     this.#tableBytes = tableBytes;
@@ -115,7 +114,6 @@ export class BatchVerifier {
     return this.#add(key, message, false, signature);
   }
 
-  /** How many signatures were verified by tables. */
   get decidedByTables(): number {
     return this.#byTables;
   }
@@ -246,9 +244,8 @@ export class BatchVerifier {
         const verdict = accepted[index++] === 1;
         if (!verdict || table.isNew || Math.random() * this.#sample < 1) {
           const each = pending[place] as Pending;
-          if (verifyAlone(each) !== verdict) {
+          if (verifyAlone(each) !== verdict)
             throw new Error(`two computations of a signature by ${each.key.publicKey.keyid} differ`);
-          }
           table.isNew = false;
         }
         verdicts[place] = Number(verdict);

@@ -68,7 +68,6 @@ const LARGEST_USES = 16_384;
 /** They are built only if this share of all slabs remains for others. */
 const LEFT_BY_LARGEST = 1 / 2;
 
-/** A key's uses and its table. */
 export class KeyUse {
   readonly point: Uint8Array;
   table: Table | undefined = undefined;
@@ -222,7 +221,6 @@ export class Ed25519Tables {
     this.base = { address: 0, windows: LARGE };
   }
 
-  /** The uses of a key. */
   keyOf(point: Uint8Array): KeyUse {
     const name = encodeBase64(point);
     let use = this.#keys.get(name);
@@ -283,9 +281,8 @@ export class Ed25519Tables {
     if (isEvent) {
       if (!this.#hasHead) memory.set(HEAD, at);
       at += HEAD.length;
-      for (let unit = unitOf(bytes.length); unit >= 1; unit /= 10) {
+      for (let unit = unitOf(bytes.length); unit >= 1; unit /= 10)
         memory[at++] = ZERO + (Math.floor(bytes.length / unit) % 10);
-      }
       memory[at++] = SPACE;
     }
     this.#hasHead = isEvent;
@@ -381,7 +378,6 @@ export class Ed25519Tables {
     return slab;
   }
 
-  /** Allocates contiguous slabs. */
   #reserve(slabs: number): number | undefined {
     if (this.#reserved + slabs > this.#maxSlabs) return undefined;
     const address = this.#end;
@@ -460,9 +456,8 @@ function unitOf(length: number): number {
 }
 
 function drop(table: Table): void {
-  for (const { units } of table.slabs) {
+  for (const { units } of table.slabs)
     for (let i = 0; i < UNITS; i++) if (units[i] === table) units[i] = undefined;
-  }
   table.owner.table = undefined;
 }
 

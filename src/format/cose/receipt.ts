@@ -76,9 +76,8 @@ export function formatReceipt(
 
 /** Decodes a receipt of at most 64 KiB with one inclusion proof. */
 export function decodeReceipt(bytes: Uint8Array): Result<Receipt, Fault<'PROOF_MALFORMED'>> {
-  if (bytes.length > MAX_RECEIPT_BYTES) {
+  if (bytes.length > MAX_RECEIPT_BYTES)
     return malformed(`a receipt of at most ${MAX_RECEIPT_BYTES} bytes`, `${bytes.length} bytes`);
-  }
   const decoded = decodeCoseSign1(bytes, UNDERSTOOD);
   if (!decoded.ok) {
     const { expected, actual, offset } = decoded.fault;
@@ -94,16 +93,14 @@ export function decodeReceipt(bytes: Uint8Array): Result<Receipt, Fault<'PROOF_M
   const claims = protectedHeaders.get(HEADER.cwtClaims);
   if (claims !== undefined && !isMap(claims)) return malformed('a map of claims', 'another item');
   const issuer = claims?.get(CLAIM_ISS);
-  if (issuer !== undefined && (typeof issuer !== 'string' || issuer.length > MAX_ISSUER_CHARACTERS)) {
+  if (issuer !== undefined && (typeof issuer !== 'string' || issuer.length > MAX_ISSUER_CHARACTERS))
     return malformed(`an issuer as text of at most ${MAX_ISSUER_CHARACTERS} characters`, 'another item');
-  }
   const proofs = unprotectedHeaders.get(HEADER.vdp);
   const inclusion = isMap(proofs) ? proofs.get(INCLUSION_PROOFS) : undefined;
   if (!isArray(inclusion)) return malformed('inclusion proofs among the unprotected headers', 'none');
   const [proof, ...further] = inclusion;
-  if (!(proof instanceof Uint8Array) || further.length > 0) {
+  if (!(proof instanceof Uint8Array) || further.length > 0)
     return malformed('one inclusion proof, as bytes', `${inclusion.length} items`);
-  }
   const path = decodePath(proof);
   return path.ok ? succeed({ message, issuer, ...path.value }) : path;
 }
@@ -127,15 +124,13 @@ function decodePath(
   }
   const parts = isArray(decoded.value) ? decoded.value : [];
   const [size, index, path] = parts;
-  if (parts.length !== 3 || !isCount(size) || !isCount(index) || !isArray(path)) {
+  if (parts.length !== 3 || !isCount(size) || !isCount(index) || !isArray(path))
     return malformed('a tree size, a leaf index and hashes in the inclusion proof', 'other items');
-  }
   if (path.length > MAX_PATH_HASHES) return malformed(`at most ${MAX_PATH_HASHES} hashes`, `${path.length}`);
   const hashes: string[] = [];
   for (const hash of path) {
-    if (!(hash instanceof Uint8Array) || hash.length !== HASH_BYTES) {
+    if (!(hash instanceof Uint8Array) || hash.length !== HASH_BYTES)
       return malformed(`hashes of ${HASH_BYTES} bytes in the inclusion proof`, 'another item');
-    }
     hashes.push(decodeLatin1(hash));
   }
   return succeed({ size, index, hashes });

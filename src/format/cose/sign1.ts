@@ -11,7 +11,6 @@ import type { KeyAlgorithm } from '../key/key-form.js';
 import type { VerificationKey } from '../signature/backend.js';
 import type { Signer } from '../signature/signer.js';
 
-/** The tag of a COSE_Sign1. */
 export const COSE_SIGN1_TAG = 18;
 
 /** Header labels (RFC 9052 §3.1). */
@@ -140,9 +139,8 @@ export function verifyCoseSign1(
   { payload, externalAad }: CoseVerifyOptions = {},
 ): boolean {
   const signed = payload ?? message.payload;
-  if (signed === undefined || (payload !== undefined && message.payload !== undefined)) {
+  if (signed === undefined || (payload !== undefined && message.payload !== undefined))
     throw new RangeError('expected the payload in the COSE message or beside it');
-  }
   if (message.alg !== algorithmOf(key.publicKey.alg)) return false;
   return key.verify(toBeSigned(message.protectedBytes, signed, externalAad), message.signature);
 }
@@ -174,9 +172,8 @@ function checkHeaders(
     const actual = alg === undefined ? 'none' : 'another item';
     return toFault('the number of an algorithm among the protected headers', actual);
   }
-  if (unprotectedHeaders.has(COSE_HEADER.crit)) {
+  if (unprotectedHeaders.has(COSE_HEADER.crit))
     return toFault('critical headers named among the protected ones', 'among the others');
-  }
   const critical = protectedHeaders.get(COSE_HEADER.crit);
   if (critical === undefined) return undefined;
   const known = new Set<unknown>([...Object.values(COSE_HEADER), ...understood]);

@@ -29,7 +29,6 @@ export type Draft<T> = T extends unknown
   ? WithDigestTexts<Omit<T, Added | Defaulted> & Partial<Pick<T, Extract<keyof T, Defaulted>>>>
   : never;
 
-/** Defaults for members that a draft lacks. */
 export interface EventDefaults {
   /** For `occurred_at`: a timestamp of SPEC §2. */
   readonly occurredAt?: string | undefined;
@@ -39,7 +38,6 @@ export interface EventDefaults {
   readonly ledgerId?: string | undefined;
 }
 
-/** Any event, known or extension. */
 export interface AnyEvent {
   readonly event_type: string;
   readonly event_id: { readonly alg: 'sha-256'; readonly b64: string };
@@ -60,9 +58,8 @@ export interface AnyEvent {
  */
 export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEvent {
   checkOptions('buildEvent', defaults, { occurredAt: 'string', principalId: 'string', ledgerId: 'string' });
-  if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null) {
+  if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null)
     throw new TypeError(`buildEvent: expected a draft, an object, found ${describeValue(draft)}`);
-  }
   return completeDraft(draft, defaults).event;
 }
 

@@ -30,7 +30,6 @@ export interface EventTypes {
 
 export type TypeName = keyof EventTypes;
 
-/** An event, discriminated by `type`. */
 type TypedEvent = {
   readonly [T in TypeName]: { readonly type: T; readonly event: EventTypes[T] };
 }[TypeName];

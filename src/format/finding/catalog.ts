@@ -3,13 +3,11 @@
  * meaning within a major version. Remedies here name no command: `cli/remedies.ts` has those of the command line.
  */
 
-/** The weight of a finding. */
 export type Severity = 'error' | 'warning' | 'info';
 
 /** The effect on the verdict: broken evidence, intact evidence of a broken bound, or none. */
 export type FindingClass = 'invalid' | 'violation' | 'none';
 
-/** One code's page. */
 export interface CodePage {
   /** A few words; every message of the finding starts with them. */
   readonly title: string;

@@ -12,7 +12,6 @@ export interface Place {
   readonly pointer?: string;
 }
 
-/** Another record that a finding refers to. */
 export interface RelatedRecord {
   readonly file: string;
   readonly line: number;

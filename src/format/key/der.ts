@@ -21,9 +21,8 @@ const SPKI_PREFIX: Readonly<Record<KeyAlgorithm, Uint8Array>> = {
 /** @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED` */
 export function readSpki(der: Uint8Array): RawPublicKey {
   const mlDsa44 = SPKI_PREFIX['ml-dsa-44'];
-  if (der.length === mlDsa44.length + ML_DSA_44_LENGTH && startsWith(der, 0, mlDsa44)) {
+  if (der.length === mlDsa44.length + ML_DSA_44_LENGTH && startsWith(der, 0, mlDsa44))
     return { alg: 'ml-dsa-44', bytes: der.slice(mlDsa44.length) };
-  }
   const key = readCurveSpki(der);
   if (key === undefined) throw malformed('one SPKI public key in DER', 'other bytes');
   if ('other' in key) throw unsupportedAlgorithm(key.other);

@@ -25,17 +25,14 @@ export function detectForm(text: string): DetectedForm {
  * @throws NorthrootError `KEY_UNSUPPORTED` (RFC 4716, a list of JWKs), `KEY_MALFORMED` (text around a PEM block)
  */
 export function refuseForeignForm(text: string): void {
-  if (text.startsWith('---- BEGIN SSH2 ')) {
+  if (text.startsWith('---- BEGIN SSH2 '))
     throw keyError(
       'KEY_UNSUPPORTED',
       'expected a key in one of the known forms, found one in the form of RFC 4716',
       'write it in one line: ssh-keygen -i -f FILE',
     );
-  }
-  if (text.startsWith('[')) {
+  if (text.startsWith('['))
     throw keyError('KEY_UNSUPPORTED', 'expected one key, found a JSON array', 'give one JWK of it');
-  }
-  if (!text.startsWith('-----BEGIN ') && text.includes('-----BEGIN ')) {
+  if (!text.startsWith('-----BEGIN ') && text.includes('-----BEGIN '))
     throw malformed('a PEM block and nothing before it', 'other text', 'remove the text before -----BEGIN');
-  }
 }

@@ -5,6 +5,7 @@
 
 import { tryDecodeBase64 } from '../../base/bytes/encoding.js';
 import { ED25519_WASM } from './generated/ed25519-wasm.js';
+import { webAssembly, type WebAssemblyEngine } from '../../base/platform/web-assembly.js';
 
 /** The exports of `assembly/ed25519.ts`. */
 export interface Kernel {
@@ -44,17 +45,11 @@ interface Address {
   readonly value: number;
 }
 
-/** The part of the WebAssembly API in use, which ECMAScript's types lack. */
-interface Engine {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
-}
-
-let compiled: { readonly engine: Engine; readonly module: object } | undefined;
+let compiled: { readonly engine: WebAssemblyEngine; readonly module: object } | undefined;
 
 /** A new instance with its own memory; `undefined` if the host lacks WebAssembly with SIMD or refuses it (a content security policy). */
 export function tryMakeKernel(): Kernel | undefined {
-  const { WebAssembly: engine } = globalThis as { readonly WebAssembly?: Engine };
+  const engine = webAssembly();
   const bytes = tryDecodeBase64(ED25519_WASM);
   if (engine === undefined || bytes === undefined) return undefined;
   try {

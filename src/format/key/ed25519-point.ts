@@ -36,9 +36,8 @@ export function checkEd25519PublicKey(bytes: Uint8Array): 'ok' | Ed25519KeyFault
   const isRight = isRightByKernel(bytes);
   if (isRight !== true || Math.random() * SAMPLE < 1) {
     const fault = checkPoint(bytes);
-    if (isRight !== undefined && isRight !== (fault === 'ok')) {
+    if (isRight !== undefined && isRight !== (fault === 'ok'))
       throw new Error('two computations of whether an Ed25519 key is torsion-free differ');
-    }
     if (fault !== 'ok') return fault;
   }
   if (found.size >= MAX_FOUND) found.clear();

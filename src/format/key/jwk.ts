@@ -21,13 +21,12 @@ type Members = Readonly<Record<string, unknown>>;
 /** @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED`, `KEY_IS_PRIVATE` */
 export function readPublicJwk(text: string): RawPublicKey {
   const members = parseMembers(text);
-  if (members['d'] !== undefined) {
+  if (members['d'] !== undefined)
     throw keyError(
       'KEY_IS_PRIVATE',
       'expected a public JWK, found a private one',
       'leave out its member "d"',
     );
-  }
   return readPublicMembers(members);
 }
 
@@ -35,13 +34,12 @@ export function readPublicJwk(text: string): RawPublicKey {
 export function readPrivateJwk(text: string): RawPrivateKey {
   const members = parseMembers(text);
   const { alg, bytes } = readPublicMembers(members);
-  if (members['d'] === undefined) {
+  if (members['d'] === undefined)
     throw keyError(
       'KEY_IS_PUBLIC',
       'expected a private JWK, found a public one',
       'a private JWK has a member "d"',
     );
-  }
   return { alg, secret: readMember(members, 'd', SECRET_LENGTH), claimedPublic: bytes };
 }
 
@@ -73,13 +71,12 @@ function parseMembers(text: string): Members {
   if (value === undefined) throw malformed(FORM, 'text that is not JSON');
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed(FORM, 'no JSON object');
-  if (Array.isArray((value as Members)['keys'])) {
+  if (Array.isArray((value as Members)['keys']))
     throw keyError(
       'KEY_UNSUPPORTED',
       'expected one JWK, found a set of them',
       'take one member of its "keys"',
     );
-  }
   return value;
 }
 
@@ -95,20 +92,18 @@ function readAlgorithm(members: Members): 'ed25519' | 'p256' {
   if (typeof kty !== 'string') throw malformed('a JWK with the member "kty"', 'none');
   const known =
     kty === 'OKP' && crv === 'Ed25519' ? 'ed25519' : kty === 'EC' && crv === 'P-256' ? 'p256' : undefined;
-  if (known === undefined) {
+  if (known === undefined)
     throw keyError(
       'KEY_UNSUPPORTED',
       'expected a JWK of kty OKP, crv Ed25519 or kty EC, crv P-256, found another',
     );
-  }
   // A key for another purpose MUST NOT be used (RFC 7517 §4.2, §4.4).
   const names: readonly unknown[] = SIGNING_ALGS[known];
-  if ((use !== undefined && use !== 'sig') || (alg !== undefined && !names.includes(alg))) {
+  if ((use !== undefined && use !== 'sig') || (alg !== undefined && !names.includes(alg)))
     throw keyError(
       'KEY_UNSUPPORTED',
       `expected a JWK for signing with ${names.join(' or ')}, found another "use" or "alg"`,
     );
-  }
   return known;
 }
 

@@ -8,7 +8,6 @@ import { NorthrootError } from '../../base/error.js';
 /** Ed25519 (RFC 8032); ECDSA on P-256 with SHA-256 (ES256); or ML-DSA-44 (FIPS 204), which signs notes and never records. */
 export type KeyAlgorithm = CurveAlgorithm | 'ml-dsa-44';
 
-/** The algorithms of every form. */
 export type CurveAlgorithm = 'ed25519' | 'p256';
 
 /** The bytes of a public key: 32 (RFC 8032) for ed25519, 65 (SEC1, uncompressed) for p256, 1312 for ml-dsa-44. */
@@ -69,19 +68,16 @@ export function curveOf(alg: KeyAlgorithm, form: string): CurveAlgorithm {
  * @throws NorthrootError `KEY_MALFORMED` above {@link MAX_KEY_BYTES}, for DER, for invalid UTF-8, and for white space only
  */
 export function readKeyText(input: string | Uint8Array): string {
-  if (typeof input !== 'string' && !(input instanceof Uint8Array)) {
+  if (typeof input !== 'string' && !(input instanceof Uint8Array))
     throw new TypeError('expected a key as a string or Uint8Array');
-  }
-  if (input.length > MAX_KEY_BYTES) {
+  if (input.length > MAX_KEY_BYTES)
     throw malformed(`a key of at most ${MAX_KEY_BYTES} bytes`, `${input.length}`);
-  }
-  if (typeof input !== 'string' && isDer(input)) {
+  if (typeof input !== 'string' && isDer(input))
     throw keyError(
       'KEY_MALFORMED',
       'expected a key as text, found DER',
       'write it as PEM: openssl pkey -inform DER -in FILE -out COPY, with -pubin -pubout for a public key',
     );
-  }
   const text = typeof input === 'string' ? input : decodeText(input);
   // Not String.trim(), which also removes characters that no form allows.
   let start = 0;

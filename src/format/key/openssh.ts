@@ -64,13 +64,12 @@ export function readOpenSshPrivate(bytes: Uint8Array): RawPrivateKey {
   const cipher = file.text();
   const kdf = file.text();
   const kdfOptions = file.string();
-  if (cipher !== undefined && cipher !== 'none') {
+  if (cipher !== undefined && cipher !== 'none')
     throw keyError(
       'KEY_ENCRYPTED',
       'expected an OpenSSH private key without a passphrase, found one with',
       "take the passphrase off a copy of it: ssh-keygen -p -N '' -f COPY",
     );
-  }
   const count = file.uint32();
   const blob = file.string();
   const section = file.string();
@@ -81,9 +80,8 @@ export function readOpenSshPrivate(bytes: Uint8Array): RawPrivateKey {
     blob === undefined ||
     section === undefined ||
     !file.atEnd
-  ) {
+  )
     throw malformed('an OpenSSH private key file with one key', 'other bytes');
-  }
   const inner = new Reader(section);
   const check = inner.uint32();
   if (check === undefined || check !== inner.uint32())
@@ -93,13 +91,11 @@ export function readOpenSshPrivate(bytes: Uint8Array): RawPrivateKey {
   const key = type === TYPE.ed25519 ? readEd25519Private(inner) : readP256Private(inner);
   const comment = inner.string();
   const padding = inner.rest();
-  if (key === undefined || comment === undefined || padding.some((byte, i) => byte !== i + 1)) {
+  if (key === undefined || comment === undefined || padding.some((byte, i) => byte !== i + 1))
     throw malformed(`an OpenSSH private key of type ${type}`, 'other bytes');
-  }
   const outer = readPublicBlob(new Reader(blob));
-  if (outer?.alg !== key.alg || !equalBytes(outer.bytes, key.claimedPublic)) {
+  if (outer?.alg !== key.alg || !equalBytes(outer.bytes, key.claimedPublic))
     throw malformed('the same public key in both places of the file', 'two');
-  }
   return key;
 }
 

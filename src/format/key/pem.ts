@@ -19,13 +19,12 @@ export function parsePem(text: string): Pem {
   if (label === undefined) throw malformed('a PEM block', 'other text');
   const begin = `-----BEGIN ${label}-----`;
   const end = `-----END ${label}-----`;
-  if (!text.endsWith(end)) {
+  if (!text.endsWith(end))
     throw malformed(
       'one PEM block and nothing after it',
       'other text',
       text.includes(end) ? `remove the text after ${end}` : undefined,
     );
-  }
   const body = text.slice(begin.length, -end.length);
   const bytes = body.endsWith('\n') ? tryDecodeBase64(body.replace(/\r?\n/g, '')) : undefined;
   if (bytes === undefined || bytes.length === 0) throw malformed('base64 in the PEM block', 'other text');

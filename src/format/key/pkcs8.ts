@@ -45,9 +45,8 @@ export function readPkcs8(der: Uint8Array): RawPrivateKey {
   const mlDsa44 = readMlDsa44Pkcs8(der);
   if (mlDsa44 !== undefined) return mlDsa44;
   const { head, mid } = ED25519_PKCS8_V2;
-  if (der.length === 83 && startsWith(der, 0, head) && startsWith(der, 48, mid)) {
+  if (der.length === 83 && startsWith(der, 0, head) && startsWith(der, 48, mid))
     return { alg: 'ed25519', secret: der.slice(16, 48), claimedPublic: der.slice(51) };
-  }
   const key = parseDer(der);
   const alg = algorithmOf(key);
   if (!isOneDerValue(der)) throw malformed('one PKCS#8 private key in DER', 'bytes after it');
@@ -58,29 +57,25 @@ export function readPkcs8(der: Uint8Array): RawPrivateKey {
 /** `undefined` for other keys. @throws NorthrootError `KEY_MALFORMED` if seed and key differ, `KEY_UNSUPPORTED` without a seed */
 function readMlDsa44Pkcs8(der: Uint8Array): RawPrivateKey | undefined {
   const { seed, both, mid, expanded } = ML_DSA_44_PKCS8;
-  if (der.length === seed.length + SECRET_LENGTH && startsWith(der, 0, seed)) {
+  if (der.length === seed.length + SECRET_LENGTH && startsWith(der, 0, seed))
     return { alg: 'ml-dsa-44', secret: der.slice(seed.length) };
-  }
-  if (der.length === expanded.length + ML_DSA_44_EXPANDED_LENGTH && startsWith(der, 0, expanded)) {
+  if (der.length === expanded.length + ML_DSA_44_EXPANDED_LENGTH && startsWith(der, 0, expanded))
     throw keyError(
       'KEY_UNSUPPORTED',
       'expected an ML-DSA-44 private key with its seed, found one without',
       'the seed cannot be found again: make another key',
     );
-  }
   const midAt = both.length + SECRET_LENGTH;
   const keyAt = midAt + mid.length;
   if (
     der.length !== keyAt + ML_DSA_44_EXPANDED_LENGTH ||
     !startsWith(der, 0, both) ||
     !startsWith(der, midAt, mid)
-  ) {
+  )
     return undefined;
-  }
   const secret = der.slice(both.length, midAt);
-  if (!equalBytes(expandMlDsa44(secret).secretKey, der.subarray(keyAt))) {
+  if (!equalBytes(expandMlDsa44(secret).secretKey, der.subarray(keyAt)))
     throw malformed('the expanded key that belongs to the seed', 'another');
-  }
   return { alg: 'ml-dsa-44', secret };
 }
 

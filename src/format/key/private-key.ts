@@ -71,9 +71,8 @@ export function parsePrivateKey(input: string | Uint8Array): PrivateKey {
     case 'signer': {
       const { key, name, id, type } = readNoteSigner(text);
       const made = makePrivateKey(key);
-      if (!equalBytes(id, vkeyId(name, made.publicKey.bytes, type))) {
+      if (!equalBytes(id, vkeyId(name, made.publicKey.bytes, type)))
         throw malformed("a signer with its key's own hash", 'another');
-      }
       return made;
     }
     case 'wire':
@@ -119,13 +118,12 @@ export function formatPrivateKey(key: PrivateKey, form: PrivateKeyForm): string 
 function readPrivatePem(text: string): PrivateKey {
   const label = pemLabel(text) ?? '';
   // An old-style encrypted block has header lines, which are not base64, so it is detected before parsing.
-  if (label === 'ENCRYPTED PRIVATE KEY' || /^Proc-Type: 4,ENCRYPTED\r?$/m.test(text)) {
+  if (label === 'ENCRYPTED PRIVATE KEY' || /^Proc-Type: 4,ENCRYPTED\r?$/m.test(text))
     throw keyError(
       'KEY_ENCRYPTED',
       'expected a private key without a passphrase, found one with',
       'write a copy without it: openssl pkey -in FILE -out COPY',
     );
-  }
   switch (label) {
     case 'PUBLIC KEY':
       throw isPublic();
@@ -165,9 +163,8 @@ function makePrivateKey({ alg, secret, claimedPublic }: RawPrivateKey): PrivateK
   if (secret.length !== SECRET_LENGTH)
     throw malformed(`a secret of ${SECRET_LENGTH} bytes`, `${secret.length}`);
   const publicKey = makePublicKey(alg, PUBLIC_HALF[alg](secret));
-  if (claimedPublic !== undefined && !equalBytes(claimedPublic, publicKey.bytes)) {
+  if (claimedPublic !== undefined && !equalBytes(claimedPublic, publicKey.bytes))
     throw malformed('the public half that belongs to the private one', 'another');
-  }
   return Object.freeze({ publicKey, pkcs8: formatPkcs8(secret, publicKey) });
 }
 

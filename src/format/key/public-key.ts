@@ -205,7 +205,7 @@ function readPublicText(text: string): RawPublicKey {
 function readPublicPem(text: string): RawPublicKey {
   const label = pemLabel(text) ?? '';
   if (label === 'PUBLIC KEY') return readSpki(parsePem(text).bytes);
-  if (label.endsWith('PRIVATE KEY')) {
+  if (label.endsWith('PRIVATE KEY'))
     throw keyError(
       'KEY_IS_PRIVATE',
       'expected a public key, found a private one',
@@ -213,15 +213,13 @@ function readPublicPem(text: string): RawPublicKey {
         ? 'write its public half: ssh-keygen -y -f FILE'
         : 'write its public half: openssl pkey -in FILE -pubout',
     );
-  }
-  if (label === 'CERTIFICATE') {
+  if (label === 'CERTIFICATE')
     throw keyError(
       'KEY_UNSUPPORTED',
       'expected a public key, found a certificate',
       'write its key: openssl x509 -in FILE -noout -pubkey',
     );
-  }
-  if (label === 'EC PARAMETERS') {
+  if (label === 'EC PARAMETERS')
     throw malformed(
       'a public key',
       text.includes('PRIVATE KEY-----')
@@ -229,7 +227,6 @@ function readPublicPem(text: string): RawPublicKey {
         : 'the parameters of a curve alone',
       text.includes('PRIVATE KEY-----') ? 'write its public half: openssl pkey -in FILE -pubout' : undefined,
     );
-  }
   throw malformed(
     'a PEM block with the label PUBLIC KEY',
     label === '' ? 'other text' : `the label ${label}`,

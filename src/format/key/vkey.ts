@@ -95,9 +95,8 @@ export function formatVkey(
   type: VkeyType = key.alg === 'ml-dsa-44' ? 'ml-dsa-44' : 'ed25519',
 ): string {
   if (!isKeyName(name)) throw new RangeError('expected a key name: not empty, no white space, no "+"');
-  if (key.alg !== algorithmOf(type)) {
+  if (key.alg !== algorithmOf(type))
     throw keyError('KEY_UNSUPPORTED', `expected an ${algorithmOf(type)} key for a vkey, found ${key.alg}`);
-  }
   const typed = Uint8Array.of(TYPE_BYTES[type], ...key.bytes);
   return `${name}+${encodeHex(vkeyId(name, key.bytes, type))}+${encodeBase64(typed)}`;
 }
@@ -129,9 +128,8 @@ function splitNamedKey(text: string, form: string, lengthOf: (type: VkeyType) =>
   const type = typeOf(typed);
   if (type === undefined) throw unsupported(typed);
   const length = lengthOf(type);
-  if (typed.length !== 1 + length) {
+  if (typed.length !== 1 + length)
     throw malformed(`${length} bytes of key after its type`, `${typed.length - 1}`);
-  }
   return { name, id, type, key: typed.slice(1) };
 }
 

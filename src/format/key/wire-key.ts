@@ -22,9 +22,8 @@ export function decodeWireKey(key: {
     return refuse('/public_key', expected, key.public_key);
   }
   const fault = checkPublicKey(publicKey);
-  if (fault !== 'ok') {
+  if (fault !== 'ok')
     return refuse('/public_key', `a usable ${publicKey.alg} public key`, describeKeyFault(fault));
-  }
   if (publicKey.keyid !== key.keyid) return refuse('/keyid', publicKey.keyid, key.keyid);
   const unfit = key.roles.filter((role) => publicKey.alg === 'ml-dsa-44' && !NOTE_ROLES.includes(role));
   if (unfit.length > 0) {

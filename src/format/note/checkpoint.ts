@@ -18,7 +18,6 @@ import {
   type SignedNote,
 } from './signed-note.js';
 
-/** The tree of a checkpoint. */
 export interface Checkpoint {
   readonly origin: string;
   /** At most 2^53 − 1. */
@@ -47,9 +46,8 @@ export function decodeCheckpointText(text: string): NoteResult<Checkpoint> {
   if (lines.length < 3) return malformed('the lines origin, size and root', `${lines.length} lines`);
   if (origin === '') return malformed('an origin', 'an empty line');
   const size = Number(sizeText);
-  if (!/^(?:0|[1-9]\d*)$/.test(sizeText) || !Number.isSafeInteger(size)) {
+  if (!/^(?:0|[1-9]\d*)$/.test(sizeText) || !Number.isSafeInteger(size))
     return malformed('a tree size, in decimal, of at most 2^53 - 1', excerptText(sizeText));
-  }
   const root = tryHashFromBase64(rootText);
   if (root === undefined) return malformed('a root of 32 bytes in base64', excerptText(rootText));
   if (extensions.includes('')) return malformed('no empty extension line', 'one');

@@ -17,7 +17,6 @@ import type { Signer } from '../signature/signer.js';
 import { decodeCheckpointText } from './checkpoint.js';
 import type { NoteSignature } from './signed-note.js';
 
-/** A key that signs notes. */
 export interface NoteKey {
   readonly name: string;
   readonly type: VkeyType;
@@ -116,11 +115,10 @@ export function cosignNote(text: string, name: string, signer: Signer, timestamp
   const type = signer.publicKey.alg === 'ml-dsa-44' ? 'ml-dsa-44' : 'cosignature';
   const keyId = keyIdOf(name, signer.publicKey, type);
   const message = cosignedMessage(type, name, text, timestamp);
-  if (message === undefined) {
+  if (message === undefined)
     throw new RangeError(
       `expected a checkpoint, and a name and an origin of at most ${MAX_ML_DSA_NAME_BYTES} bytes, to sign with ml-dsa-44`,
     );
-  }
   return { name, keyId, signature: concatBytes([uint64(timestamp), signer.sign(message)]) };
 }
 
@@ -190,8 +188,7 @@ function uint64(value: number): Uint8Array {
 
 function keyIdOf(name: string, { alg, bytes }: PublicKey, type: VkeyType): string {
   if (!isKeyName(name)) throw new RangeError('expected a key name: not empty, no white space, no "+"');
-  if (alg !== algorithmOf(type)) {
+  if (alg !== algorithmOf(type))
     throw keyError('KEY_UNSUPPORTED', `expected an ${algorithmOf(type)} key to sign notes, found ${alg}`);
-  }
   return encodeHex(vkeyId(name, bytes, type));
 }

@@ -10,7 +10,6 @@ import { NorthrootError } from '../../base/error.js';
 import { fail, type Fault, type Result, succeed } from '../../base/fault.js';
 import { isKeyName } from '../key/vkey.js';
 
-/** One signature line. */
 export interface NoteSignature {
   readonly name: string;
   /** The 4 bytes of the key ID as lower-case hex. */
@@ -37,16 +36,14 @@ export const MAX_NOTE_SIGNATURES = 100;
 const EM_DASH = '— ';
 const KEY_ID_BYTES = 4;
 
-/** How strictly a note is read. */
 export interface NoteForm {
   /** Ignores repeated signature lines, as x/mod/sumdb/note does, instead of refusing them. Default true; false for ledger records. */
   readonly mayRepeat?: boolean;
 }
 
 export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {}): NoteResult<SignedNote> {
-  if (bytes.length > MAX_NOTE_BYTES) {
+  if (bytes.length > MAX_NOTE_BYTES)
     return malformed(`a note of at most ${MAX_NOTE_BYTES} bytes`, `${bytes.length} bytes`);
-  }
   let whole: string;
   try {
     whole = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -54,9 +51,8 @@ export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {
     return malformed('a note in UTF-8', 'bytes that are not UTF-8');
   }
   const control = /[\u0000-\u0009\u000b-\u001f]/.exec(whole);
-  if (control !== null) {
+  if (control !== null)
     return malformed('no control characters but newlines', `one at character ${control.index}`);
-  }
   const split = whole.lastIndexOf('\n\n');
   if (split === -1) return malformed('a blank line before the signatures', 'none');
   if (!whole.endsWith('\n')) return malformed('a newline at the end', 'none');
@@ -65,9 +61,8 @@ export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {
     .split('\n')
     .slice(0, -1);
   if (lines.length === 0) return malformed('at least one signature line', 'none');
-  if (lines.length > MAX_NOTE_SIGNATURES) {
+  if (lines.length > MAX_NOTE_SIGNATURES)
     return malformed(`at most ${MAX_NOTE_SIGNATURES} signature lines`, `${lines.length}`);
-  }
   const signatures: NoteSignature[] = [];
   const seen = new Set<string>();
   for (const [index, line] of lines.entries()) {
@@ -77,9 +72,8 @@ export function decodeNote(bytes: Uint8Array, { mayRepeat = true }: NoteForm = {
     }
     seen.add(line);
     const signature = readSignatureLine(line);
-    if (signature === undefined) {
+    if (signature === undefined)
       return malformed('"— name base64" in each signature line', `other text in line ${index + 1}`);
-    }
     signatures.push(signature);
   }
   return succeed({ text: whole.slice(0, split + 1), signatures });

@@ -6,7 +6,6 @@
 import { isSignedBy, type NoteKey, verifyNoteSignature } from './note-key.js';
 import type { NoteSignature, SignedNote } from './signed-note.js';
 
-/** A valid signature. */
 export interface NoteSigner<K extends NoteKey = NoteKey> {
   readonly key: K;
   /** Of a cosignature, in seconds since 1970. */

@@ -32,11 +32,9 @@ export function findMember(
   name: string,
   depth: 1 | 2 = 1,
 ): Span | undefined {
-  for (let row = 0; row < marks.count * ROW; row += ROW) {
-    if (marks.rows[row] === depth && isKey(bytes, marks, row, name)) {
+  for (let row = 0; row < marks.count * ROW; row += ROW)
+    if (marks.rows[row] === depth && isKey(bytes, marks, row, name))
       return { start: marks.rows[row + 3] as number, end: marks.rows[row + 4] as number };
-    }
-  }
   return undefined;
 }
 

@@ -26,7 +26,6 @@ export type Layout = 'records' | 'bare';
 /** `offset` is from the line's start. */
 type LineFault = ValueFault<FindingCode>;
 
-/** One signature of a record. */
 export interface SignatureEntry {
   readonly keyid: string;
   readonly sig: string;
@@ -67,7 +66,6 @@ interface WellFormedFacts<T extends TypeName> extends CommonFacts {
   readonly span: Span;
 }
 
-/** The facts of any other line. */
 interface OtherFacts extends CommonFacts {
   readonly wellFormed: false;
   readonly type: undefined;
@@ -81,7 +79,6 @@ interface HasJson {
   json(): JsonObject | undefined;
 }
 
-/** A line whose event is well-formed. */
 export type WellFormedLine<T extends TypeName = TypeName> = {
   readonly [U in T]: WellFormedFacts<U> &
     HasJson & {
@@ -99,7 +96,6 @@ export type ExaminedLine = WellFormedLine | (OtherFacts & HasJson);
 /** The facts of a scanned line, with its event on demand. */
 export type ScannedFacts = CommonFacts & HasJson & Pick<LineFacts, 'type' | 'wellFormed'>;
 
-/** The facts of the record around an event. */
 type RecordFacts = Pick<CommonFacts, 'layout' | 'faults' | 'seq' | 'prev' | 'signatures'>;
 
 type EventFacts = Omit<CommonFacts, keyof RecordFacts> & Pick<LineFacts, 'type' | 'wellFormed'>;
@@ -228,9 +224,8 @@ function asPlainData(fast: ScannedFacts, line: Uint8Array): ExaminedLine {
 
 /** The slow path: the definition, and the source of all faults. */
 export function examineFully(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
-  if (scanCanonical(line, 0, line.length, marks) !== -1) {
+  if (scanCanonical(line, 0, line.length, marks) !== -1)
     return toLine({ ...NO_RECORD, faults: [findByteFault(line)] }, NO_EVENT);
-  }
   const value = parseJson(line);
   if (!isJsonObject(value)) {
     const fault = { code: 'SCHEMA', pointer: '', expected: 'an object', actual: kindOf(value) } as const;

@@ -8,7 +8,6 @@ import type { SignatureEntry } from './examine-line.js';
 /** The bytes before the event. */
 export const HEAD = encodeUtf8('{"event":');
 
-/** The parts of a record. */
 export interface RecordParts {
   /** The event's canonical text, ids included. */
   readonly eventText: string;

@@ -5,7 +5,6 @@
 
 import { isObject, isOfType, isValid, resolveNode, type SchemaNode, shapeOf } from './shape.js';
 
-/** Whether a value is accepted. */
 export type Test = (value: unknown) => boolean;
 
 const acceptAll: Test = () => true;

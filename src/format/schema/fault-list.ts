@@ -60,7 +60,6 @@ interface Entry {
   readonly fault: SchemaError | RuleFault;
 }
 
-/** Collects the faults of one value. */
 export class FaultList {
   readonly #root: unknown;
   /** In order, at most {@link MAX_FAULTS}. Described only at the end: there may be thousands. */

@@ -6,13 +6,11 @@ import { ingestJson } from '../../base/json/ingest.js';
 import { FaultList } from './fault-list.js';
 import type { Validator } from './validator.js';
 
-/** What a kind of file is. */
 export interface DocumentKind {
   /** Of the error that refuses it. */
   readonly code: string;
   /** As the error calls it. */
   readonly name: string;
-  /** The name of its schema. */
   readonly schema: string;
   /** How large it may be, in bytes. */
   readonly maxBytes: number;

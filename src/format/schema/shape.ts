@@ -5,17 +5,16 @@
 
 import { SHAPES } from './generated/shapes.js';
 import { textLength } from './text-length.js';
+import { escapePointer } from '../../base/json/pointer.js';
 
 /** The errors that are kept of one value: one with more is junk. */
 const MAX_ERRORS = 1000;
 
-/** One failed keyword. */
 export interface SchemaError {
   /** RFC 6901 pointer to the failing value. */
   readonly instancePath: string;
   readonly keyword: string;
   readonly schema: SchemaNode;
-  /** The failing value. */
   readonly data: unknown;
   /** The member that is missing (`required`), unknown (`additionalProperties`), or the tag of a union (`discriminator`). */
   readonly member: string | undefined;
@@ -74,7 +73,6 @@ interface Property {
   readonly step: string;
 }
 
-/** A schema, prepared. */
 export class Shape {
   readonly node: SchemaNode;
   readonly types: readonly string[];
@@ -225,9 +223,8 @@ export function isValid(shape: Shape, value: unknown, path = '', errors?: Schema
       if (value.length > shape.maxItems) valid = fail(errors, path, 'maxItems', shape, value);
       if (value.length < shape.minItems) valid = fail(errors, path, 'minItems', shape, value);
       const { items } = shape;
-      for (let i = 0; items !== undefined && i < value.length; i++) {
+      for (let i = 0; items !== undefined && i < value.length; i++)
         if (!isValid(items, value[i], errors && `${path}/${i}`, errors)) valid = false;
-      }
     } else if (shape.node.type === 'array') valid = fail(errors, path, 'type', shape, value);
   }
   if (shape.isOfObjects) {
@@ -266,9 +263,8 @@ function hasMembers(
     valid = fail(errors, path, 'maxProperties', shape, value);
   if (shape.minProperties > 0 && Object.keys(value).length < shape.minProperties)
     valid = fail(errors, path, 'minProperties', shape, value);
-  for (const name of shape.required) {
+  for (const name of shape.required)
     if (value[name] === undefined) valid = fail(errors, path, 'required', shape, value, name);
-  }
   if (shape.isClosed) {
     for (const name in value) {
       if (shape.names.has(name)) continue;
@@ -304,7 +300,7 @@ function fail(
 
 /** Of the whole name, however long: places are compared by it. */
 function stepTo(name: string): string {
-  return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return `/${escapePointer(name)}`;
 }
 
 export function isOfType(type: string, value: unknown): boolean {

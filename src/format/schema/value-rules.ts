@@ -10,6 +10,7 @@ import { tryParseRateUnit } from '../../base/value/rate.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import type { FaultList } from './fault-list.js';
 import { validateQuantity } from './validators.js';
+import { escapePointer } from '../../base/json/pointer.js';
 
 /** An unchecked object. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -95,15 +96,18 @@ export const checkTrustPolicyValues: ValueRule = (policy, faults) => {
 export const checkReportValues: ValueRule = (report, faults, shaped) => {
   forEachObject(report['grants'], (grant, i) => {
     checkTimestamp(grant['expires_at'], `/grants/${i}/expires_at`, faults);
-    for (const unit of isObject(grant['decimals']) ? Object.keys(grant['decimals']) : []) {
+    for (const unit of isObject(grant['decimals']) ? Object.keys(grant['decimals']) : [])
       if (!isUnit(unit))
-        faults.add('SCHEMA', `/grants/${i}/decimals/${stepOf(unit)}`, 'a member named by a unit', unit);
-    }
+        faults.add(
+          'SCHEMA',
+          `/grants/${i}/decimals/${escapePointer(unit)}`,
+          'a member named by a unit',
+          unit,
+        );
     forEachObject(grant['meters'], (meter, j) => {
-      for (const member of ['cap', 'used', 'estimated', 'reserved', 'left']) {
+      for (const member of ['cap', 'used', 'estimated', 'reserved', 'left'])
         if (meter[member] !== undefined)
           checkQuantity(meter[member], `/grants/${i}/meters/${j}/${member}`, faults, shaped);
-      }
     });
   });
   forEachObject(report['open_starts'], (start, i) => {
@@ -117,9 +121,8 @@ export function isObject(value: unknown): value is Members {
 }
 
 function checkTimestamp(value: unknown, pointer: string, faults: FaultList): void {
-  if (typeof value === 'string' && !isTimestamp(value)) {
+  if (typeof value === 'string' && !isTimestamp(value))
     faults.add('TIMESTAMP_INVALID', pointer, 'a real date and time', value);
-  }
 }
 
 /** @param keyOf - The key of a unit that must be unique; `undefined` to skip it. */
@@ -138,15 +141,13 @@ function checkMeters(
     const { unit, amount } = meter;
     if (typeof unit === 'string') {
       const key = keyOf(unit);
-      if (key !== undefined && (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key))) {
+      if (key !== undefined && (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key)))
         faults.add('METER_UNIT_DUPLICATE', `${pointer}/${i}/unit`, 'each unit once', unit);
-      }
       seen?.add(key);
     }
     if (!checkQuantity(amount, `${pointer}/${i}/amount`, faults, shaped)) continue;
-    if (isNegativeQuantity(amount as Quantity)) {
+    if (isNegativeQuantity(amount as Quantity))
       faults.add('METER_NEGATIVE', `${pointer}/${i}/amount`, 'an amount that is not negative', amount);
-    }
   }
 }
 
@@ -154,11 +155,14 @@ function checkMeters(
 function checkBasisUnits(bases: unknown, vector: unknown, faults: FaultList): void {
   if (!isObject(bases) || !Array.isArray(vector)) return;
   const units = new Set(vector.map((meter: unknown) => (isObject(meter) ? meter['unit'] : undefined)));
-  for (const unit of Object.keys(bases)) {
-    if (!units.has(unit)) {
-      faults.add('SCHEMA', `/meter_basis_by_unit/${stepOf(unit)}`, 'a unit of meter_used', bases[unit]);
-    }
-  }
+  for (const unit of Object.keys(bases))
+    if (!units.has(unit))
+      faults.add(
+        'SCHEMA',
+        `/meter_basis_by_unit/${escapePointer(unit)}`,
+        'a unit of meter_used',
+        bases[unit],
+      );
 }
 
 /** Whether a meter before `index` has that key. */
@@ -173,11 +177,6 @@ function hasUnit(
     if (typeof unit === 'string' && keyOf(unit) === key) return true;
   }
   return false;
-}
-
-/** A name as a step of a pointer. */
-function stepOf(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
 function sameUnit(unit: string): string {
@@ -203,9 +202,8 @@ function checkSorted(codes: unknown, pointer: string, faults: FaultList): void {
   for (let i = 1; i < codes.length; i++) {
     const before: unknown = codes[i - 1];
     const code: unknown = codes[i];
-    if (typeof code === 'string' && typeof before === 'string' && code <= before) {
+    if (typeof code === 'string' && typeof before === 'string' && code <= before)
       faults.add('SCHEMA', `${pointer}/${i}`, 'codes in order, each once', code);
-    }
   }
 }
 

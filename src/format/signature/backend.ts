@@ -13,7 +13,6 @@ export interface SignatureBackend {
   importKey(key: PublicKey): VerificationKey;
 }
 
-/** A public key prepared by a backend. */
 export interface VerificationKey {
   readonly publicKey: PublicKey;
   /** Whether SPEC §5 accepts the key; if not, every signature by it is invalid. */

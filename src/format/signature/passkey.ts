@@ -37,13 +37,11 @@ export interface Assertion {
   readonly clientData: Uint8Array;
 }
 
-/** Why an assertion is none of this message. */
 export interface AssertionFault {
   readonly expected: string;
   readonly actual: string;
 }
 
-/** A passkey prepared by a backend. */
 export interface PasskeyVerification extends VerificationKey {
   /** The first fault of a signature; undefined if it is valid. */
   explain(message: Uint8Array, signature: Uint8Array): AssertionFault | undefined;

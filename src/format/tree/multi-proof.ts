@@ -84,9 +84,8 @@ function assertIndices(indices: readonly number[], size: number): void {
   if (!Number.isSafeInteger(size) || size < 0) throw new RangeError('a tree size must be an integer from 0');
   let last = -1;
   for (const index of indices) {
-    if (!Number.isSafeInteger(index) || index <= last || index >= size) {
+    if (!Number.isSafeInteger(index) || index <= last || index >= size)
       throw new RangeError('indices must ascend, and lie in the tree');
-    }
     last = index;
   }
 }

@@ -32,9 +32,8 @@ export class NodeStore {
     const count = end - start;
     if (start < 0 || count < 1 || end > this.#size) throw new RangeError('expected leaves of the tree');
     const level = Math.log2(count);
-    if (Number.isInteger(level) && start % count === 0) {
+    if (Number.isInteger(level) && start % count === 0)
       return (this.#levels[level] as HashList).at(start / count);
-    }
     const middle = start + largestPowerBelow(count);
     return nodeHash(this.rootOf({ start, end: middle }), this.rootOf({ start: middle, end }));
   }

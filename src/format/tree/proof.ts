@@ -11,7 +11,6 @@ export interface LeafRange {
   readonly end: number;
 }
 
-/** An inclusion proof and the tree it is verified against. */
 interface InclusionClaim {
   readonly index: number;
   readonly size: number;
@@ -21,7 +20,6 @@ interface InclusionClaim {
   readonly proof: readonly string[];
 }
 
-/** A consistency proof and the trees it is verified against. */
 interface ConsistencyClaim {
   readonly size1: number;
   readonly root1: string;
@@ -40,9 +38,8 @@ const HASH = /^[\0-\xff]{32}$/;
  */
 export function inclusionRanges(index: number, size: number): LeafRange[] {
   assertSize(size);
-  if (!Number.isSafeInteger(index) || index < 0 || index >= size) {
+  if (!Number.isSafeInteger(index) || index < 0 || index >= size)
     throw new RangeError('index must be an integer from 0 to size - 1');
-  }
   const ranges: LeafRange[] = [];
   let start = 0;
   let end = size;
@@ -67,9 +64,8 @@ export function inclusionRanges(index: number, size: number): LeafRange[] {
  */
 export function consistencyRanges(size1: number, size2: number): LeafRange[] {
   assertSize(size2);
-  if (!Number.isSafeInteger(size1) || size1 < 0 || size1 > size2) {
+  if (!Number.isSafeInteger(size1) || size1 < 0 || size1 > size2)
     throw new RangeError('size1 must be an integer from 0 to size2');
-  }
   const ranges: LeafRange[] = [];
   if (size1 === 0) return ranges;
   let start = 0;

@@ -10,7 +10,6 @@ import type { AmountsByUnit } from '../../base/value/meter.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
 import { type Advice, GATE_POLICY_ID, type PolicyCheck } from '../../log/policy/evaluator.js';
 
-/** A call as an adviser sees it. */
 export interface AdvisedCall {
   readonly principalId: string;
   readonly toolName: string;
@@ -52,7 +51,6 @@ export interface Adviser {
   ): AdviserAnswer | Promise<AdviserAnswer>;
 }
 
-/** What the advisers said together. */
 export interface Advised {
   readonly advice: Advice;
   readonly params: unknown;

@@ -3,7 +3,6 @@
 import { NorthrootError } from '../../base/error.js';
 import type { JsonValue } from '../../base/json/value.js';
 
-/** A call as the gate knows it. */
 export interface DeskCall {
   readonly ref: string | undefined;
   readonly session: string;

@@ -9,13 +9,11 @@ import { type HttpResponse, serveHttp } from '../../base/platform/serve-http.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import type { HookName } from './profile.js';
 
-/** A host that can be tried. */
 export type TrialHost = Exclude<HookName, 'copilot'>;
 
 /** What the call leaves in the host's folder if it runs. */
 export const TRIAL_FILE = 'ran.txt';
 
-/** Where a trial happens. */
 export interface TrialPlace {
   /** Of the model, without a path. */
   readonly url: string;
@@ -23,7 +21,6 @@ export interface TrialPlace {
   readonly project: string;
 }
 
-/** How a host is tried. */
 export interface HostTrial {
   /** Its program, as PATH has it. */
   readonly program: string;
@@ -32,7 +29,6 @@ export interface HostTrial {
   env(place: TrialPlace): Readonly<Record<string, string>>;
   /** What it must find in its home folder beside hooks, by path. */
   files(place: TrialPlace): Readonly<Record<string, string>>;
-  /** The answer of its model to a request. */
   answer(request: JsonObject, path: string, turn: Turn): Answer;
 }
 
@@ -46,18 +42,14 @@ type Answer = JsonObject | readonly JsonObject[];
 /** A scripted model on 127.0.0.1. */
 export interface TrialModel {
   readonly url: string;
-  /** How many requests it had. */
   readonly requests: number;
-  /** Whether it has asked for the call. */
   readonly hasCalled: boolean;
   close(): Promise<void>;
 }
 
-/** What was seen of a trial. */
 export interface TrialSight {
   /** Whether {@link TRIAL_FILE} is there. */
   readonly hasRun: boolean;
-  /** Denials in the ledger. */
   readonly denials: number;
   readonly hasCalled: boolean;
   readonly end: 'exited' | 'timed_out' | 'not_started';

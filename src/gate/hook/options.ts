@@ -1,6 +1,5 @@
 /** What a hook is told beside the call. */
 
-/** Of {@link runHook}. */
 export interface HookOptions {
   /** Who acts: a PrincipalID (SPEC §2). */
   readonly principal: string;

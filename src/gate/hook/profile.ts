@@ -6,10 +6,8 @@
 import { NorthrootError } from '../../base/error.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 
-/** The hosts that there are profiles for. */
 export type HookName = 'claude-code' | 'codex' | 'gemini' | 'copilot';
 
-/** A tool call as a host names it. */
 export interface HookCall {
   /** The host's id of it. Undefined: told by its tool and parameters, in order. */
   readonly ref: string | undefined;
@@ -21,7 +19,6 @@ export interface HookCall {
   readonly agentType: string | undefined;
 }
 
-/** What an event asks for. */
 export type HookStep =
   | { readonly kind: 'decide'; readonly call: HookCall }
   | {

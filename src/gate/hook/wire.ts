@@ -16,7 +16,6 @@ export interface WireAnswer {
   readonly body: Buffer;
 }
 
-/** An open connection. */
 export class Wire {
   readonly #socket: Socket;
   readonly #token: string | undefined;

@@ -3,7 +3,6 @@
 import { BlockList, isIP } from 'node:net';
 import { printable } from '../../base/bytes/printable.js';
 
-/** A rule as it was given, read. */
 export interface HostRule {
   readonly protocol: 'https:' | 'http:';
   /** In lower case; of an IPv6 address without brackets. */
@@ -13,7 +12,6 @@ export interface HostRule {
   readonly port: number;
 }
 
-/** What is asked for. */
 export type Target = Pick<HostRule, 'protocol' | 'host' | 'port'>;
 
 const MAX_RULES = 256;

@@ -28,7 +28,6 @@ export interface IsolationFound {
   readonly container: boolean;
 }
 
-/** A program with its arguments, by which another is isolated. */
 export interface IsolatedCommand {
   /** An absolute path, but for `none`, where it is the given one. */
   readonly command: string;

@@ -38,7 +38,6 @@ export interface KernelDenial {
   readonly reason: string;
 }
 
-/** How a call ended. */
 export interface KernelResult {
   readonly outcome: 'success' | 'failure' | 'unknown';
   /** A Code, for a failure. */
@@ -55,7 +54,6 @@ export interface KernelResult {
 /** How what acts is kept apart from the rest of the machine; docs/guide/kernel-tools.md says what each holds. */
 export type IsolationLevel = 'none' | 'netns' | 'container';
 
-/** A tool as an agent is told of it. */
 export interface KernelToolDefinition {
   readonly name: KernelToolName;
   readonly title: string;

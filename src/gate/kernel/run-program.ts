@@ -11,14 +11,12 @@ export interface ProgramRun {
   readonly maxBytes: number;
   /** Aborting asks it to end (SIGTERM), and kills it {@link GRACE_MS} later. */
   readonly signal: AbortSignal;
-  /** Called when it runs, or does not. */
   readonly onStarted?: (() => void) | undefined;
 }
 
 export interface ProgramEnd {
   /** Undefined where it was killed, or not started. */
   readonly status: number | undefined;
-  /** The signal that ended it. */
   readonly killedBy: NodeJS.Signals | undefined;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;

@@ -24,7 +24,6 @@ export interface ServeKernelToolsOptions extends ServeToolsOptions {
   readonly tools: KernelTools;
   /** Opens the gate, at the first call of a tool; where it fails, once more at the next. */
   readonly open: () => Promise<Gate>;
-  /** Who calls. */
   readonly principal: string;
   /** How long to wait for an approval, in milliseconds. Default: it is not waited for. */
   readonly waitMs?: number | undefined;
@@ -36,7 +35,6 @@ export interface ServeKernelToolsOptions extends ServeToolsOptions {
   readonly onEvent?: ((event: KernelEvent) => void) | undefined;
 }
 
-/** What happened to a call. */
 export type KernelEvent =
   | { readonly event: 'decided'; readonly tool: KernelToolName; readonly decision: GateDecision }
   | { readonly event: 'unsettled'; readonly tool: KernelToolName; readonly code: string };
@@ -73,7 +71,6 @@ export async function serveKernelTools(options: ServeKernelToolsOptions): Promis
   await serveTools(server, { input, output, maxMessageBytes, signal });
 }
 
-/** Answers messages of MCP. */
 class KernelServer {
   readonly #options: ServeKernelToolsOptions;
   readonly #server: ToolServer;

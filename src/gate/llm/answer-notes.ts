@@ -5,7 +5,6 @@ import type { ModelRequest } from './model-api.js';
 import type { Picks } from './json-picker.js';
 import type { TextPath } from './piece-template.js';
 
-/** How the answers of an API are read. */
 export interface AnswerForm {
   /** Of an answer in one piece. */
   readonly picks: Picks;
@@ -22,7 +21,6 @@ export interface AnswerForm {
   readonly textOf?: ((data: JsonObject) => TextPath | undefined) | undefined;
 }
 
-/** Collected while an answer passes. */
 export class AnswerNotes {
   readonly request: ModelRequest;
   model: string | undefined;

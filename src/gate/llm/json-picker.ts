@@ -5,7 +5,7 @@
 
 import { concatBytes } from '../../base/bytes/concat.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue, tryParse } from '../../base/json/value.js';
 
 /** What is picked, by paths such as `usage` or `output.*.type`, with `*` for each element of an array. */
 export interface Picks {
@@ -17,7 +17,6 @@ export interface Picks {
   readonly counts?: readonly string[];
 }
 
-/** A value that was picked. */
 export interface Picked {
   readonly path: string;
   readonly value: unknown;
@@ -43,7 +42,6 @@ interface Container {
   readonly path: string | undefined;
 }
 
-/** A value that is being read. */
 interface Region {
   readonly path: string;
   readonly depth: number;
@@ -269,16 +267,7 @@ function pathWithin({ isArray, path }: Container, name: string, depth: number): 
   return path === '' ? step : `${path}.${step}`;
 }
 
-/** JSON texts are never undefined. */
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isSpace(byte: number): boolean {
+export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 }
 

@@ -47,7 +47,6 @@ export interface ModelRequest {
   readonly unbounded: readonly string[];
 }
 
-/** What a request is. */
 export type ReadRequest =
   | { readonly kind: 'call'; readonly request: ModelRequest }
   /** Costs nothing: lists of models, counts of tokens, moderations. */

@@ -76,7 +76,6 @@ export interface ModelProxyEvent {
 
 type Facts = { -readonly [K in keyof ModelProxyEvent]?: ModelProxyEvent[K] };
 
-/** A call on its way. */
 interface Passing {
   readonly request: ModelRequest;
   readonly family: ModelApiFamily;
@@ -169,7 +168,6 @@ export class ModelProxy {
     return answer;
   }
 
-  /** A refusal by the proxy server itself. */
   refuse({ status, code, message }: ProxyRefusal): ProxyReply {
     return refuse('openai', { status, code, message, ...(status === 503 ? { retryAfterS: 1 } : {}) });
   }
@@ -507,7 +505,6 @@ export class ModelProxy {
 }
 
 interface PassingKey {
-  /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
   readonly isAnswered: boolean;
   readonly over: Promise<void>;
@@ -531,7 +528,6 @@ const IN_PROGRESS = new Refused({
 
 /** What becomes of the ids in an answer. */
 interface Naming {
-  /** The most output that was asked for. */
   readonly maxOutput: number | undefined;
   readonly remember: (named: NamedAnswer) => void;
 }

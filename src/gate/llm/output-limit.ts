@@ -5,6 +5,7 @@ import { concatBytes } from '../../base/bytes/concat.js';
 import { MAX_COUNT } from '../price/usage.js';
 import type { ModelApi, ModelRequest } from './model-api.js';
 import { invalid } from './request-body.js';
+import { isSpace } from './json-picker.js';
 
 /**
  * The most output of all choices together, by the greatest of the limits that are stated. Undefined where none is.
@@ -142,10 +143,6 @@ function skipSpace(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length && isSpace(bytes[at] as number)) at += 1;
   return at;
-}
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 }
 
 const QUOTE = 0x22;

@@ -5,6 +5,7 @@
 
 import { PIECES_WASM } from './generated/pieces-wasm.js';
 import { MAX_TEMPLATES_BYTES, type PieceTemplates } from './piece-template.js';
+import { webAssembly } from '../../base/platform/web-assembly.js';
 
 /** The most bytes that are searched at once. */
 export const MAX_SCANNED_BYTES = 128 * 1024;
@@ -19,12 +20,6 @@ interface Kernel {
   readonly output: { readonly value: number };
   heapBase(): number;
   scan(templates: number, count: number, at: number, to: number): number;
-}
-
-/** The part of the WebAssembly API that is used: ECMAScript's types lack it. */
-interface Engine {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
 }
 
 export class PieceScanner {
@@ -74,7 +69,7 @@ export function pieceScanner(): PieceScanner | undefined {
 }
 
 function tryMakeScanner(): PieceScanner | undefined {
-  const { WebAssembly: engine } = globalThis as { readonly WebAssembly?: Engine };
+  const engine = webAssembly();
   if (engine === undefined) return undefined;
   try {
     const module = new engine.Module(Buffer.from(PIECES_WASM, 'base64'));

@@ -8,7 +8,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { decodeUtf8 } from '../../base/bytes/text.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue, tryParse } from '../../base/json/value.js';
 import { EventStreamReader, type ServerSentEvent } from '../proxy/event-stream.js';
 
 /** Where the text of a piece is: names of members and places in arrays. */
@@ -189,14 +189,6 @@ function valueAt(value: JsonValue | undefined, path: TextPath): JsonValue | unde
 function setAt(value: JsonValue | undefined, path: TextPath, to: JsonValue | undefined): void {
   const parent = valueAt(value, path.slice(0, -1)) as Record<string | number, JsonValue | undefined>;
   parent[path.at(-1) ?? ''] = to;
-}
-
-function tryParse(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
 }
 
 const BACKSLASH = 0x5c;

@@ -2,7 +2,7 @@
 
 import { decodeUtf8 } from '../../base/bytes/text.js';
 import { NorthrootError } from '../../base/error.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue, tryParse } from '../../base/json/value.js';
 import { type ModelUsage, MODEL_USAGE_INVALID } from '../../log/agent/model-usage.js';
 import { readUsage } from '../price/read-usage.js';
 import { MAX_COUNT } from '../price/usage.js';
@@ -365,14 +365,6 @@ function withParts(read: ModelUsage, usage: JsonObject): ModelUsage {
 
 function objectOf(value: JsonValue | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Where events mostly end. Where others do, several are read at once. */

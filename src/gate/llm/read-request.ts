@@ -15,7 +15,6 @@ import { openCall, readCompletions, readEmbeddings, readImages, readSpeech } fro
 import { readResponses } from './openai-responses.js';
 import { invalid, parseBody, RequestFault, RequestMembers, textBound } from './request-body.js';
 
-/** A request as it came. */
 export interface IncomingRequest {
   readonly method: string;
   /** With its query, if it has one; below `/v1` or beside it. */
@@ -25,7 +24,6 @@ export interface IncomingRequest {
   readonly body: Uint8Array;
 }
 
-/** How requests are read. */
 export interface ReadRequestOptions {
   /** Whose models they are, for the names of tools. Default: `openai` or `anthropic`, by the API. */
   readonly provider?: string | undefined;

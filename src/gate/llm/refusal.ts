@@ -18,7 +18,6 @@ export interface Refusal {
   readonly requestId?: string | undefined;
 }
 
-/** An answer of HTTP. */
 export interface RefusalAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -22,7 +22,6 @@ export function invalid(message: string): RequestFault {
   return new RequestFault(400, 'REQUEST_INVALID', message);
 }
 
-/** A body that was read. */
 export interface ParsedBody {
   readonly object: JsonObject;
   /** Whether it has a canonical form: no integer beyond ±(2^53−1), no -0. */

@@ -23,7 +23,6 @@ export interface ReserveOptions {
   readonly reserve?: AmountsByUnit | undefined;
 }
 
-/** What to ask the gate for. */
 export interface Reservation {
   readonly reserve: AmountsByUnit;
   /** The limit of output to put into the request; undefined where it has one. */

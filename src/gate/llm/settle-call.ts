@@ -1,7 +1,7 @@
 /** How a forwarded call of a model ended, as it is recorded. */
 
 import type { Digest } from '../../base/value/digest.js';
-import { type AmountsByUnit, type Meter, meters } from '../../base/value/meter.js';
+import { amountsByUnit, type AmountsByUnit, type Meter, meters } from '../../base/value/meter.js';
 import { compareQuantities } from '../../base/value/quantity.js';
 import type { MeterBasis } from '../../format/schema/generated/types.js';
 import type { ModelUsage } from '../../log/agent/model-usage.js';
@@ -16,7 +16,6 @@ export interface EndedCall {
   readonly request: ModelRequest;
   readonly reserve: AmountsByUnit;
   readonly prices: Prices | undefined;
-  /** Of the answer. */
   readonly status: number;
   /** Undefined where no answer came. */
   readonly answer: ModelAnswer | undefined;
@@ -61,13 +60,13 @@ type Metered = Pick<
 /** What is not among it is charged as reserved. */
 function metered({ request, prices, answer }: EndedCall, usage: ModelUsage, basis: MeterBasis): Metered {
   const counts = countUsage(usage);
-  const tokens = { used: amountsOf(counts), meterBasisByUnit: basesOf(counts, basis) };
+  const tokens = { used: amountsByUnit(counts), meterBasisByUnit: basesOf(counts, basis) };
   if (prices === undefined) return tokens;
   try {
     const call = chargedCall(prices, request, usage, { answered: answer?.model });
     const { usd, provider, pricingSnapshotDigest } = prices.charge(call);
     return {
-      used: amountsOf([...counts, usd]),
+      used: amountsByUnit([...counts, usd]),
       meterBasisByUnit: { ...tokens.meterBasisByUnit, [usd.unit]: 'estimated' },
       modelId: nameOf(call.model),
       provider,
@@ -88,11 +87,7 @@ function estimated(ended: EndedCall, usage: ModelUsage | undefined): Metered {
     const limit = most.get(unit);
     return { unit, amount: limit !== undefined && compareQuantities(amount, limit) > 0 ? limit : amount };
   });
-  return { ...rest, used: amountsOf(lowered) };
-}
-
-function amountsOf(vector: readonly Meter[]): AmountsByUnit {
-  return Object.fromEntries(vector.map(({ unit, amount }) => [unit, amount]));
+  return { ...rest, used: amountsByUnit(lowered) };
 }
 
 function basesOf(vector: readonly Meter[], basis: MeterBasis): Record<string, MeterBasis> {

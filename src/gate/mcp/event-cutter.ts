@@ -8,7 +8,6 @@ import { encodeUtf8 } from '../../base/bytes/text.js';
 import type { HeldBytes } from './http-answer.js';
 import { EventStreamReader, GrowingBytes, type ServerSentEvent } from '../proxy/event-stream.js';
 
-/** A piece of a stream, in order. */
 export interface StreamPiece {
   /** As it was sent. */
   readonly raw: Uint8Array;
@@ -21,7 +20,6 @@ const LF = 0x0a;
 const COLON = 0x3a;
 const NO_EVENTS: readonly ServerSentEvent[] = [];
 
-/** See the head of this file. */
 export class EventCutter {
   readonly #maxEventBytes: number;
   readonly #held: HeldBytes | undefined;
@@ -85,7 +83,6 @@ export class EventCutter {
     return pieces;
   }
 
-  /** Forgets an event that is not complete. */
   clear(): void {
     this.#held?.release(this.#begun.length);
     this.#begun.clear();

@@ -88,7 +88,6 @@ export async function serveGateTools({
   await serveTools(new GateTools(options), { input, output, maxMessageBytes, signal });
 }
 
-/** See the head of this file. */
 export class GateTools {
   readonly #options: GateToolsOptions;
   readonly #server: ToolServer;

@@ -11,7 +11,6 @@ import { hasTwins, memberOf, type RpcFrame } from './json-rpc.js';
 /** What is guarded besides calls of tools. */
 export type McpSubject = 'resources' | 'prompts' | 'sampling';
 
-/** A call to decide on. */
 export interface GuardedCall {
   readonly kind: 'call';
   /** `mcp.SERVER.TOOL`; for the others `mcp.SERVER.resources.read` and `mcp.SERVER.prompts.get`. */
@@ -33,7 +32,6 @@ export type ReadCall =
   | { readonly kind: 'free' }
   | { readonly kind: 'malformed'; readonly problem: string };
 
-/** What a result, or an error, says of its call. */
 export type ReadAnswer =
   | { readonly kind: 'done'; readonly outcome: CallOutcome }
   /** The client is asked, and asks again. */
@@ -136,7 +134,6 @@ export function readAnswer(
   return { kind: 'done', outcome: outcomeOf(result, isDigested) };
 }
 
-/** How a task stands, wherever it is said. */
 export interface ReadTask {
   readonly id: string;
   readonly status: string;

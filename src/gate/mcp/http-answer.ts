@@ -37,7 +37,6 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
   ['br', createBrotliDecompress],
 ]);
 
-/** See the head of this file. */
 export class AnswerBody implements AsyncIterable<Uint8Array> {
   readonly #answer: UpstreamAnswer;
   readonly #maxBytes: number;

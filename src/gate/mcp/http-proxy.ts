@@ -58,7 +58,6 @@ export interface McpProxyOptions {
 }
 
 export interface McpProxyServer {
-  /** The endpoint, for clients. */
   readonly url: string;
   /** Stops accepting requests, gives calls that run 10 seconds, and settles what is left as unknown. The gate stays open. */
   close(): Promise<void>;
@@ -129,7 +128,6 @@ interface Session {
   streams: number;
 }
 
-/** One request that is forwarded, until its answer is over. */
 interface Exchange {
   readonly request: ProxyRequest;
   readonly link: McpLink;
@@ -147,7 +145,6 @@ interface Exchange {
 }
 
 class McpProxy {
-  /** Of the endpoint. */
   readonly path: string;
   readonly #options: McpProxyOptions;
   readonly #maxMessageBytes: number;

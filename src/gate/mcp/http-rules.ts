@@ -183,11 +183,10 @@ export function judgeHeaders(
   const [member, isRequired] = NAME_SOURCES.get(method ?? '') ?? [];
   const name = member === undefined ? undefined : textOf(params, member);
   const saidName = headers.get('mcp-name');
-  if (saidName === undefined) {
+  if (saidName === undefined)
     return isModern && isRequest && isRequired === true && name !== undefined
       ? wrong('Mcp-Name is missing')
       : { era: isModern ? 'modern' : 'legacy' };
-  }
   const decoded = decodeHeaderValue(saidName);
   if (decoded === undefined) return wrong('Mcp-Name is not soundly encoded');
   // Of a method without a name nobody reads it.

@@ -5,7 +5,7 @@
  */
 
 import { ingestJson } from '../../base/json/ingest.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue, tryParse } from '../../base/json/value.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 
 /** The id of a request: `1` and `"1"` are two. */
@@ -174,15 +174,6 @@ function parse(bytes: Uint8Array, isTrusted: boolean): Parsed | undefined {
   // What is nested too deep was not read to its end.
   const others = issues.filter(({ code }) => !OF_NUMBERS.has(code));
   return { value, ambiguity: at(others[0]), inexact: at(inexact[0]) };
-}
-
-/** Undefined for what is no JSON. */
-export function tryParse(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
 }
 
 function isAsWritten(value: JsonValue, text: string): boolean {

@@ -1,7 +1,8 @@
 /** The id of a message that is too long to be kept, and whether it asks or answers: read as the bytes pass, of which nothing else is kept. */
 
 import type { JsonValue } from '../../base/json/value.js';
-import { isRpcId, type RpcId, tryParse } from './json-rpc.js';
+import { isRpcId, type RpcId } from './json-rpc.js';
+import { tryParse } from '../../base/json/value.js';
 
 /** A longer key or value is not looked at. */
 const MAX_TEXT_BYTES = 256;

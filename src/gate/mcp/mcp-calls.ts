@@ -80,7 +80,6 @@ export type McpEvent =
   /** A message that is not forwarded, with why, or one that is passed on and cannot be read. */
   | { readonly event: 'dropped' | 'unread'; readonly from: 'client' | 'server'; readonly code: string };
 
-/** A call that was allowed, until it is settled. */
 export interface OpenMcpCall extends Pick<GuardedCall, 'tool' | 'isModern' | 'asksForTask'> {
   readonly ref: string;
   /** Of the parameters that the client gave, base64url. */
@@ -135,7 +134,6 @@ const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
 /** Why a tool is denied that no grant names; all other denials may pass. */
 const UNNAMED: ReadonlySet<string> = new Set(['GRANT_NOT_FOUND', 'TOOL_NOT_ALLOWED']);
 
-/** See the head of this file. */
 export class McpCalls {
   readonly options: McpGuardOptions;
   readonly subjects: ReadonlySet<McpSubject>;
@@ -228,7 +226,6 @@ export class McpCalls {
     }
   }
 
-  /** Keeps a call that is forwarded now. */
   keep(call: OpenMcpCall): void {
     this.#calls.add(call);
     this.#expire(call, this.options.ttlMs ?? DEFAULT_TTL_MS, 'MCP_NOT_ANSWERED');

@@ -46,7 +46,6 @@ export type McpStep =
   | { readonly kind: 'answer'; readonly message: Uint8Array }
   | { readonly kind: 'drop' };
 
-/** How a message is dealt with. */
 export interface McpHandling {
   /** A promise where something is decided or settled first. It never rejects. */
   readonly step: McpStep | Promise<McpStep>;
@@ -93,7 +92,6 @@ export class McpLink {
   readonly #requests = new Map<string, Sent>();
   /** Of the server: guarded calls of models. */
   readonly #samplings = new Map<string, Sampling>();
-  /** What is being decided. */
   readonly #pending = new Set<Promise<McpStep>>();
   readonly #closing = new AbortController();
 
@@ -102,7 +100,6 @@ export class McpLink {
     this.#onClose = onClose;
   }
 
-  /** What to do with a message of the client. */
   fromClient(message: Uint8Array): McpHandling {
     if (this.#closing.signal.aborted) return { step: DROP, overtakes: true };
     const frame = readFrame(message);
@@ -123,7 +120,6 @@ export class McpLink {
     }
   }
 
-  /** What to do with a message of the server. */
   fromServer(message: Uint8Array): McpHandling {
     if (this.#closing.signal.aborted) return { step: DROP, overtakes: true };
     const { hide = false, pin = false } = this.#calls.options;
@@ -379,7 +375,6 @@ export class McpLink {
     return { kind: 'answer', message: writeMessage({ id, result: whole }) };
   }
 
-  /** The client cancels a request. */
   #cancelled(value: JsonObject, message: Uint8Array): McpHandling {
     const id = memberOf(memberOf(value, 'params'), 'requestId');
     const sent = isRpcId(id) ? this.#requests.get(keyOfId(id)) : undefined;
@@ -615,7 +610,6 @@ export class McpLink {
     }
   }
 
-  /** The client answers a request of the server. */
   #answered({ id, value, ambiguity, inexact }: Response, message: Uint8Array): McpHandling {
     const key = id === null ? undefined : keyOfId(id);
     const sampling = key === undefined ? undefined : this.#samplings.get(key);

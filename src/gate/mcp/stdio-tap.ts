@@ -166,7 +166,6 @@ interface DirectionOptions {
   readonly onFrame?: () => void;
 }
 
-/** What goes one way. */
 class Direction {
   readonly #options: DirectionOptions;
   /** Resolves when the last message that keeps its order has been dealt with. */
@@ -184,9 +183,8 @@ class Direction {
     const { input, maxBytes } = this.#options;
     const lines = new LineFrames(maxBytes);
     try {
-      for await (const chunk of input as AsyncIterable<Uint8Array>) {
+      for await (const chunk of input as AsyncIterable<Uint8Array>)
         for (const line of lines.push(chunk)) await this.#take(line);
-      }
     } catch {
       // A broken pipe is an end.
     }

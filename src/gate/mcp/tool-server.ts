@@ -22,7 +22,6 @@ import { DEFAULT_MAX_MESSAGE_BYTES, LineFrames } from './line-frames.js';
 /** A tool's answer to the model: JSON or text, and as an error where `isError`. */
 export type Told = ({ readonly value: object } | { readonly text: string }) & { readonly isError?: boolean };
 
-/** What is served. */
 export interface ServedTools {
   readonly tools: readonly { readonly name: string; readonly inputSchema: object }[];
   /** To the model. */
@@ -37,7 +36,6 @@ export interface ServeToolsOptions {
   readonly output?: Writable | undefined;
   /** The most bytes of one message. Default 16 MiB. */
   readonly maxMessageBytes?: number | undefined;
-  /** Aborting ends it, and settles. */
   readonly signal?: AbortSignal | undefined;
 }
 

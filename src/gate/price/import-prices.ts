@@ -16,7 +16,6 @@ import { parsePrices, type Prices } from './price-file.js';
 /** The largest price list that is imported, in bytes. */
 export const MAX_PRICE_LIST_BYTES = 64 * 1024 * 1024;
 
-/** The price lists that are known. */
 export type PriceListKind = 'litellm' | 'genai-prices';
 
 export interface ImportPricesOptions {
@@ -28,7 +27,6 @@ export interface ImportPricesOptions {
   readonly models?: readonly string[] | undefined;
 }
 
-/** A price file that was made. */
 export interface ImportedPrices {
   /** The file: canonical JSON, and a line feed. */
   readonly bytes: Uint8Array;

@@ -2,10 +2,8 @@
 
 import type { UnitPrice } from '../../format/schema/generated/types.js';
 
-/** What a price file says of a model at a time. */
 export interface ModelPrice {
   readonly provider: string;
-  /** Its name in the price file. */
   readonly model: string;
   /** How the name that was asked for was found: it is one of the model's names, or begins with one of its prefixes. */
   readonly found: 'name' | 'prefix';

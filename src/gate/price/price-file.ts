@@ -34,7 +34,6 @@ const MAX_COMPARED = 10_000;
 /** The most providers that a hint names. */
 const MAX_NAMED = 10;
 
-/** Which model, at which time. */
 export interface ModelQuery {
   readonly model: string;
   /** Required where several providers have the model at different prices. */
@@ -64,7 +63,6 @@ export class Prices implements CallPricing {
   readonly asOf: string;
   /** Where they are from. */
   readonly source: PriceFile['source'];
-  /** How many models it has. */
   readonly size: number;
   readonly units: readonly string[] = [USD, ...PRICE_UNITS];
   readonly #names = new Map<string, PricedModel[]>();

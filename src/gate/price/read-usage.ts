@@ -7,7 +7,6 @@ import { describeValue } from '../../base/options.js';
 import { MODEL_USAGE_INVALID, type ModelUsage } from '../../log/agent/model-usage.js';
 import { checkUsage, MAX_COUNT } from './usage.js';
 
-/** Whose form a usage has. */
 export type UsageKind =
   | 'openai-chat'
   | 'openai-responses'
@@ -16,7 +15,6 @@ export type UsageKind =
   | 'vercel-ai'
   | 'langchain';
 
-/** The most modalities that are read. */
 const MAX_MODALITIES = 16;
 
 const READERS: Readonly<Record<UsageKind, (raw: Raw) => ModelUsage | undefined>> = {

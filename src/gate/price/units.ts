@@ -6,10 +6,8 @@ import type { UnitPrice } from '../../format/schema/generated/types.js';
 /** A unit that may have a price. A unit is a part of those that it begins with: `tokens.input.audio` of `tokens.input`. */
 export type PriceUnit = UnitPrice['unit'];
 
-/** The unit of costs. */
 export const USD = 'usd';
 
-/** What is counted of a call, and how. */
 export interface CountedPart {
   readonly member: Exclude<keyof ModelUsage, 'input' | 'output'>;
   readonly unit: PriceUnit;
@@ -19,7 +17,6 @@ export interface CountedPart {
   readonly unless?: PriceUnit;
 }
 
-/** Parts of the input. */
 export const INPUT_PARTS: readonly CountedPart[] = [
   { member: 'cacheRead', unit: 'tokens.input.cache_read', else: ['tokens.input'] },
   {
@@ -44,7 +41,6 @@ export const INPUT_PARTS: readonly CountedPart[] = [
   { member: 'inputVideo', unit: 'tokens.input.video', else: ['tokens.input'] },
 ];
 
-/** Parts of the output. */
 export const OUTPUT_PARTS: readonly CountedPart[] = [
   { member: 'reasoning', unit: 'tokens.output.reasoning', else: ['tokens.output'] },
   { member: 'outputAudio', unit: 'tokens.output.audio', else: ['tokens.output'] },

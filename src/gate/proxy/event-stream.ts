@@ -8,7 +8,6 @@ export const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 /** What is kept of a buffer between events. */
 const MAX_KEPT_BYTES = 64 * 1024;
 
-/** One event. */
 export interface ServerSentEvent {
   /** Its type; `message` where it states none. */
   readonly event: string;

@@ -3,7 +3,6 @@
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-/** Why an answer did not come whole. */
 export type ProxyFaultCode =
   /** No connection to the upstream: it has no part of the request. */
   | 'UPSTREAM_UNREACHABLE'
@@ -52,7 +51,6 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/** Feeds an observer. */
 export class Watch {
   readonly #observer: AnswerObserver | undefined;
   #decoder: Transform | undefined;

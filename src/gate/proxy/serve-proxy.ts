@@ -15,7 +15,6 @@ import { Upstream, type UpstreamAnswer, UpstreamError, type UpstreamOptions } fr
 
 export interface ProxyRequest {
   readonly method: string;
-  /** The path and query, as sent. */
   readonly path: string;
   /** By name in lower case; repeated ones as node:http joins them. Those that decide are not repeated. */
   readonly headers: Readonly<Record<string, string>>;
@@ -26,7 +25,6 @@ export interface ProxyRequest {
   readonly signal: AbortSignal;
 }
 
-/** An answer of the proxy's own. */
 export interface ProxyReply {
   readonly kind: 'reply';
   readonly status: number;
@@ -35,7 +33,6 @@ export interface ProxyReply {
   readonly body: string | Uint8Array;
 }
 
-/** A request to hand on. */
 export interface ProxyForward {
   readonly kind: 'forward';
   /** Default: as sent. */

@@ -21,7 +21,6 @@ export interface UpstreamOptions {
   readonly maxSockets?: number | undefined;
 }
 
-/** What is sent. */
 export interface UpstreamRequest {
   readonly method: string;
   /** The path and query; the path of the upstream's URL comes before it. */

@@ -4,7 +4,6 @@ import type { GuardContext } from '../../log/agent/guard.js';
 import { checkMethod, guardCall, type GuardingLedger, guardPieces, overriding } from './shared.js';
 import { meterUsage, type ModelGuardOptions, modelToolName, type StatedUsage, tokensOf } from './usage.js';
 
-/** What is used of a language model. */
 export interface AiModel {
   readonly provider: string;
   readonly modelId: string;

@@ -3,7 +3,6 @@
 import type { GuardContext } from '../../log/agent/guard.js';
 import { meterUsage, type ModelGuardOptions, tokensOf } from './usage.js';
 
-/** A chat model by name. */
 export interface Named {
   readonly model: string;
   readonly provider?: string | undefined;

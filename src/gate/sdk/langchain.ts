@@ -51,7 +51,6 @@ interface ModelRequest {
 }
 type Wrap<R> = <Q extends R, T>(request: Q, handler: (request: Q) => T | Promise<T>) => Promise<T>;
 
-/** For `createAgent({ middleware })`. */
 export interface GuardMiddleware {
   readonly name: 'northroot';
   readonly wrapToolCall?: Wrap<ToolRequest>;

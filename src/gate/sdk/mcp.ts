@@ -61,7 +61,6 @@ export function guardTool<H extends (...args: never[]) => unknown>(
   return guarded as unknown as H;
 }
 
-/** What is used of a client. */
 export interface McpClient {
   callTool(params: never, ...rest: never[]): Promise<unknown>;
 }

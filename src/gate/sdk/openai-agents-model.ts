@@ -5,7 +5,6 @@ import type { GuardContext } from '../../log/agent/guard.js';
 import { checkMethod, guardCall, type GuardingLedger, guardPieces, overriding } from './shared.js';
 import { meterUsage, type ModelGuardOptions, modelToolName, tokensOf } from './usage.js';
 
-/** What is used of a model. */
 export interface AgentModel {
   getResponse(request: never): Promise<unknown>;
   getStreamedResponse(request: never): AsyncIterable<unknown>;

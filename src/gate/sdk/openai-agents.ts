@@ -46,7 +46,6 @@ export function guardExecute<F extends (...args: never[]) => unknown>(
   return guarded as unknown as F;
 }
 
-/** What is used of a function tool. */
 export interface AgentTool {
   readonly name: string;
   readonly invoke: (...args: never[]) => Promise<unknown>;

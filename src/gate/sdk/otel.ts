@@ -18,7 +18,6 @@ export interface EvidenceOptions extends Pick<GateCall, 'principal' | 'userInten
   readonly onUnrecorded?: ((message: string) => void) | undefined;
 }
 
-/** What is used of a span. */
 export interface EvidenceSpan {
   readonly name: string;
   readonly attributes: Readonly<Record<string, unknown>>;
@@ -72,7 +71,6 @@ export class EvidenceProcessor {
     this.#open.set(`${session} ${ref}`, this.#keep(this.#decide(span, tool)));
   }
 
-  /** Records how it ended. */
   onEnd(span: EndedSpan): void {
     const { session, ref } = idOf(span);
     const name = `${session} ${ref}`;

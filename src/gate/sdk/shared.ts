@@ -20,7 +20,6 @@ export type CallGuardOptions = Omit<GuardOptions, 'signal' | 'intent' | 'intentD
 /** How a denial reaches the caller: `tell` hands it to the model as the call's error, `throw` throws a `DeniedError`. */
 export type OnDenied = 'tell' | 'throw';
 
-/** A call as a kit hands it on. */
 export interface KitCall {
   /** As the SDK names the tool; recorded as `escapeToolName` writes it. */
   readonly tool: string;
@@ -31,7 +30,6 @@ export interface KitCall {
 
 export type GuardingLedger = Pick<LiveLedger, 'guard'>;
 
-/** What the result of a call says of the call. */
 export interface ReadResult {
   /** What the recorded digest is of. */
   readonly output?: unknown;

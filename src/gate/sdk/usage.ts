@@ -21,7 +21,6 @@ export interface StatedUsage {
   readonly reasoning?: number | undefined;
 }
 
-/** How calls of models are guarded. */
 export interface ModelGuardOptions extends CallGuardOptions {
   /**
    * The price of a call by unit, such as `{ usd: '0.004' }`; recorded as estimated. Default: by `prices`, of these options or of the

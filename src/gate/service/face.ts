@@ -5,14 +5,12 @@ import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import type { Gate } from '../gate.js';
 import type { Bearer, TokenUse } from './tokens.js';
 
-/** What a service decides by. */
 export interface OpenGate {
   readonly gate: Gate;
   /** Ledgers that sign as approvers, by principal. Default: the gate's ledger. */
   readonly approvers?: ReadonlyMap<string, LiveLedger> | undefined;
 }
 
-/** Of a request, for logs. */
 export type RequestFacts = {
   -readonly [K in 'code' | 'effect' | 'tool' | 'principal' | 'authorization']?: string | undefined;
 };

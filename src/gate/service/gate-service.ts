@@ -89,7 +89,6 @@ export interface ServiceEvent {
   readonly forwarded?: true | undefined;
 }
 
-/** A request that is allowed to ask. */
 interface Asked {
   readonly bearer: Bearer;
   readonly body: JsonObject;
@@ -362,11 +361,10 @@ export class GateService {
     let bearer: Bearer | undefined;
     if (tokens === undefined) bearer = isTrustedPeer ? this.#own : undefined;
     else bearer = token === undefined ? undefined : tokens.find(token);
-    if (bearer === undefined) {
+    if (bearer === undefined)
       throw new NorthrootError('TOKEN_INVALID', 'expected a token that this service knows', {
         hint: 'send Authorization: Bearer TOKEN',
       });
-    }
     if (!bearer.may(use)) throw new NorthrootError('NOT_ALLOWED', `this token may not ${use}`);
     return bearer;
   }
@@ -638,7 +636,6 @@ function isRepeatable({ method }: HttpRequest, { pathname }: URL, body: JsonObje
   return isQuestion && !JSON.stringify(body).includes('"northroot"');
 }
 
-/** What names a call. */
 const NAMED: ReadonlySet<string> = new Set(['/v1/decide', '/v1/settle', '/v1/release']);
 
 function requestIdOf({ headers }: HttpRequest): Readonly<Record<string, string>> {
@@ -646,7 +643,6 @@ function requestIdOf({ headers }: HttpRequest): Readonly<Record<string, string>>
   return id !== undefined && /^[\x21-\x7e]{1,128}$/.test(id) ? { 'X-Request-ID': id } : {};
 }
 
-/** Who answers, and what. */
 function readAnswer(
   members: Members,
   bearer: Bearer,

@@ -13,7 +13,6 @@ import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.j
 import { requestJson } from '../json-client.js';
 import { FORWARDED, type Forwarded, Relay } from './relay.js';
 
-/** What peers are told of a service. */
 export interface Standing {
   readonly role: 'leader' | 'follower';
   /** Which service it is, new with each start. */
@@ -24,7 +23,6 @@ export interface Standing {
   readonly since?: number | undefined;
 }
 
-/** What the service of these peers has. */
 export interface PeersOwner {
   readonly ledgerId: () => string;
   /** Records that it knows. */
@@ -77,7 +75,6 @@ interface Said {
   readonly isLate: boolean;
 }
 
-/** See the head of this file. */
 export class Peers {
   /** Tells this service apart from its peers, and from itself after a restart. */
   readonly id = randomBytes(12).toString('base64url');

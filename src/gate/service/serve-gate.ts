@@ -75,7 +75,6 @@ export async function serveGate(options: ServeGateOptions): Promise<GateServer> 
   };
 }
 
-/** Limits of a service. */
 export const LIMITS: HttpLimits = {
   maxBodyBytes: MAX_GATE_BODY_BYTES,
   maxPending: MAX_PENDING,

@@ -15,7 +15,6 @@ import {
 import { GateService, type GateServiceOptions, refuse, toHealth, toMetrics } from './gate-service.js';
 import { type GateServer, LIMITS, removeStale, type ServeGateOptions } from './serve-gate.js';
 
-/** One of several ledgers. */
 export interface ServedGate extends Pick<GateServiceOptions, 'gate' | 'approvers' | 'faces' | 'reopen'> {
   /** The path of its Unix socket. */
   readonly socket?: string | undefined;

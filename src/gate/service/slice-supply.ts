@@ -61,7 +61,6 @@ const MAX_PAUSE_MS = 30_000;
 /** Of the time of a slice, the last part in which the next one is asked for. */
 const LAST_PART = 5n;
 
-/** See the head of this file. */
 export class SliceSupply {
   readonly #options: SliceSupplyOptions;
   readonly #timer: Timer;

@@ -13,7 +13,6 @@ import { makeToolSet, matchesTool, type ToolSet } from '../../rules/bounds/tool-
 /** What a bearer may do: decide on calls and settle them; answer requests for approval; read; take slices for another ledger. */
 export type TokenUse = 'call' | 'approve' | 'read' | 'slice';
 
-/** Who asks. */
 export interface Bearer {
   /** For logs and metrics. */
   readonly name: string;
@@ -24,7 +23,6 @@ export interface Bearer {
   may(use: TokenUse): boolean;
 }
 
-/** An entry of a tokens file. */
 export interface TokenEntry {
   /** 1 to 64 characters of `[A-Za-z0-9._-]`. */
   readonly name: string;

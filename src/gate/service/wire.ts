@@ -100,10 +100,9 @@ export class Members {
 
   /** @throws NorthrootError `USAGE` for a member that was not read */
   end(): void {
-    for (const name of Object.keys(this.#object)) {
+    for (const name of Object.keys(this.#object))
       if (!this.#read.has(name))
         throw malformed(`there is no member ${printable(name, 80)} in ${this.#where || 'the body'}`);
-    }
   }
 
   #wrong(name: string, expected: string): NorthrootError {

@@ -26,7 +26,6 @@ export const RULE_OF = {
   NOT_CANONICAL: 'PR-5',
 } as const;
 
-/** What is wrong with an artifact. */
 export type ProfileCode = keyof typeof RULE_OF;
 
 /** A value at a place of an artifact. A member that is missing is a value that is undefined, and no further fault. */

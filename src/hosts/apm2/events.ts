@@ -105,7 +105,6 @@ export function anyBytesOf(value: SourceValue | undefined): Uint8Array | undefin
   return tryDecodeHex(value) ?? tryDecodeBase64(value) ?? tryDecodeBase64url(value);
 }
 
-/** An event, as it was found in whatever wraps it. */
 export interface KernelEvent {
   readonly kind: EventKind;
   readonly type: string;

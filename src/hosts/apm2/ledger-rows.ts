@@ -23,7 +23,6 @@ const ZERO_HASH = '0'.repeat(64);
 /** The core refuses larger ones. */
 export const MAX_ROW_PAYLOAD_BYTES = 16 * 1024 * 1024;
 
-/** A row of either table. */
 export interface LedgerRow {
   readonly table: 'core' | 'daemon';
   readonly id: string;

@@ -271,11 +271,10 @@ class Mapper {
     // A receipt counts where it stands before the event, or in a file of its own: what is added to a log changes nothing before it.
     const receipt = found.receipts.find((each) => each.entry.at.file !== entry.at.file || each.index < index);
     const stated = outcomeTextOf(fields);
-    if (stated !== 'SUCCESS' && stated !== 'FAILURE' && stated !== 'TIMEOUT') {
+    if (stated !== 'SUCCESS' && stated !== 'FAILURE' && stated !== 'TIMEOUT')
       this.#builder.find(
         finding('OUTCOME_NOT_STATED', entry.at, { about: found.request, actual: shown(stated ?? 'none') }),
       );
-    }
     const ms = fields.count('duration_ms');
     const time = receipt === undefined ? meterOf('time.ms', ms) : msOf(receipt.value);
     const outcome =
@@ -304,7 +303,7 @@ class Mapper {
       return;
     }
     const { time, stated, isBefore } = timeOfReceipt(found, receipt);
-    if (isBefore) {
+    if (isBefore)
       this.#builder.find(
         finding('RECEIPT_TIME_BEFORE_DECISION', entry.at, {
           about: found.request,
@@ -312,7 +311,6 @@ class Mapper {
           actual: stated,
         }),
       );
-    }
     const base = this.#base(entry, found.scope, time);
     if (base === undefined) return;
     this.#claim({
@@ -345,7 +343,7 @@ class Mapper {
       ],
     });
     const isAlone = found.executed.length === 0 && found.receipts[0]?.entry === entry;
-    if (isAlone) {
+    if (isAlone)
       this.#run(found, entry, {
         ...base,
         outcome: 'unknown',
@@ -356,7 +354,6 @@ class Mapper {
         meters: [...msOf(receipt), ...this.#consumed(found)],
         source: 'receipt',
       });
-    }
     this.#item(entry, isAlone || found.executed.length > 0 ? 'mapped' : 'evidence');
   }
 

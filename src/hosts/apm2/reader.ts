@@ -31,8 +31,8 @@ import {
   parseToolResponse,
 } from './tool-intent.js';
 import type { ProfileCode } from './checked.js';
+import { escapePointer } from '../../base/json/pointer.js';
 
-/** What an entry is. */
 export type Said =
   | { readonly kind: 'event'; readonly event: KernelEvent }
   | { readonly kind: 'receipt'; readonly receipt: ToolReceipt }
@@ -237,7 +237,7 @@ class Reader {
       return;
     }
     for (const [name, member] of value.entries()) {
-      const pointer = `/${name.slice(0, 256).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      const pointer = `/${escapePointer(name.slice(0, 256))}`;
       const place = { file: at.file, pointer };
       if (Array.isArray(member)) this.#list(member as readonly SourceValue[], at, pointer);
       else if (member instanceof SourceObject) this.#value(member, place, encodeUtf8(compactJson(member)));

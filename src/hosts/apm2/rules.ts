@@ -20,8 +20,6 @@ export const APM2_RULES = rulesOf({
   'AP-11': 'The intent that was joined is the intent that was consumed.',
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
-
 export const finding = findingsOf({
   NONCE_NOT_CONFIRMED: ['AP-1', 'info', 'when the episode began', 'not in the files'],
   NONCE_GUESSING: ['AP-1', 'violation', 'one nonce'],
@@ -102,5 +100,4 @@ export const finding = findingsOf({
   AID_NOT_READABLE: ['PR-6', 'invalid', '64 hexadecimal digits'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

@@ -48,7 +48,6 @@ export type ToolResponse = { readonly nonce: string; readonly requestId: string 
   | { readonly status: 'denied'; readonly reasonCode: string }
 );
 
-/** What a line is checked against. */
 interface ToolLineOptions {
   readonly nonce?: string | undefined;
   /** In bytes of JSON; {@link DEFAULT_MAX_ARGS_SIZE} where it is left out. */

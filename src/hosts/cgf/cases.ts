@@ -20,14 +20,12 @@ export interface Decided {
   readonly all: readonly Statement[];
 }
 
-/** A fail mode that was applied to a proposal. */
 export interface Applied {
   readonly claimId: string;
   readonly mode: FailMode;
   readonly primary: Statement;
 }
 
-/** That something was done, from all that states it. */
 export interface Done {
   readonly claimId: string;
   /** What the claim rests on: its outcome, else the action. */
@@ -86,9 +84,7 @@ export function byPrecedence(statements: readonly Statement[]): Statement[] {
 
 function caseOf(id: string, statements: readonly Statement[]): Case {
   const byStream = new Map<string, Statement[]>();
-  for (const statement of statements) {
-    addTo(byStream, statement.stream, statement);
-  }
+  for (const statement of statements) addTo(byStream, statement.stream, statement);
   const decisions = decisionsOf(id, statements);
   const failMode = failModeOf(id, statements);
   return {
@@ -107,9 +103,7 @@ function caseOf(id: string, statements: readonly Statement[]): Case {
 
 function decisionsOf(proposalId: string, statements: readonly Statement[]): readonly Decided[] {
   const byId = new Map<string | undefined, Statement[]>();
-  for (const statement of ranked(statements, 'decision')) {
-    addTo(byId, statement.decisionId, statement);
-  }
+  for (const statement of ranked(statements, 'decision')) addTo(byId, statement.decisionId, statement);
   return [...byId].map(([id, all]) => ({
     id,
     // The server's own ids are unique; those of others need not be.

@@ -29,7 +29,7 @@ import {
 import { argsHashCheck, executedArgs, paramsHashCheck } from './checks.js';
 import type { PolicyBundle } from './policy.js';
 import { type Entry, failModeIn, type Source, type Statement, type Statements, timeIn } from './reader.js';
-import type { Kind } from './vocabulary.js';
+import { intentIn, type Kind } from './vocabulary.js';
 import { inTimeOrder, latestOfFile } from '../shared/order.js';
 
 const SYSTEM = 'cgf';
@@ -402,7 +402,6 @@ function isSameBody(a: Statement, b: Statement): boolean {
   return sha256Digest(canonicalBytes(x)).b64 === sha256Digest(canonicalBytes(y)).b64;
 }
 
-/** A case as it was known with a statement of it. */
 function caseAt(of: Case, last: Statement): Case {
   const statements = knownWith(last, of.statements);
   if (statements.length === of.statements.length) return of;
@@ -519,11 +518,7 @@ function statedToolIn(of: Case): string | undefined {
 /** RFC 8785 over what was proposed, where the files have it whole. */
 function intentOf(of: Case): Digest | undefined {
   const body = paramsBody(of);
-  if (body === undefined) return undefined;
-  const members = ['action_type', 'action_params', 'context_refs', 'risk_tier'].flatMap(
-    (name): [string, SourceValue][] => (body.has(name) ? [[name, body.get(name)!]] : []),
-  );
-  return jcsDigest(new SourceObject(new Map(members)));
+  return body === undefined ? undefined : jcsDigest(intentIn(body));
 }
 
 function paramsBody(of: Case): SourceObject | undefined {

@@ -22,8 +22,6 @@ export const CGF_RULES = rulesOf({
   'CGF-15': 'A decision is the one that the policy bundle gives for its proposal.',
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
-
 export const finding = findingsOf({
   DECISION_MISSING: ['CGF-1', 'invalid', 'a decision about the proposal before it'],
   DECISION_MISMATCH: ['CGF-1', 'invalid'],
@@ -93,5 +91,4 @@ export const finding = findingsOf({
   ENDPOINT_UNKNOWN: ['INPUT', 'warning', 'an endpoint of CGF'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

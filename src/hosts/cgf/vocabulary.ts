@@ -3,10 +3,9 @@
  * They share names and differ in the envelope, in what a payload must hold, and in which events there are at all.
  */
 
-import { SourceNumber, type SourceObject } from '../../base/json/source-json.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/source-json.js';
 import { textAt, valueAt } from '../shared/values.js';
 
-/** Which vocabulary an event is written in. */
 export type Vocabulary = 'draft' | 'ratified' | 'sdk' | 'plugin';
 
 const KINDS = {
@@ -181,7 +180,6 @@ export function missingFields(
 }
 
 export const DECISIONS = ['ALLOW', 'CONSTRAIN', 'AUDIT', 'DEFER', 'BLOCK'] as const;
-/** One of the five. */
 export type Decision = (typeof DECISIONS)[number];
 
 /** Whether the text is one of the five. */
@@ -191,7 +189,6 @@ export function isDecision(text: string | undefined): text is Decision {
 
 /** What is to happen while nobody decides, from the least to the most careful. */
 export const FAIL_MODES = ['fail_open', 'defer', 'fail_closed'] as const;
-/** One of the three. */
 export type FailMode = (typeof FAIL_MODES)[number];
 
 /** Whether the text is one of the three. */
@@ -217,4 +214,12 @@ export const RISK_TIERS: readonly string[] = ['low', 'medium', 'high'];
 /** Whether a schema_version is one that the ratified schemas accept. */
 export function isCompatible(version: string): boolean {
   return version === '0.3.0' || /^0\.2\.\d{1,9}$/.test(version);
+}
+
+/** The members of a proposal that say what is meant, as far as they are there. */
+export function intentIn(body: SourceObject): SourceObject {
+  const members = ['action_type', 'action_params', 'context_refs', 'risk_tier'].flatMap(
+    (name): [string, SourceValue][] => (body.has(name) ? [[name, body.get(name)!]] : []),
+  );
+  return new SourceObject(new Map(members));
 }

@@ -24,13 +24,11 @@ export interface ChainHead {
   readonly hash: string;
 }
 
-/** An entry with the part that it was read from. */
 interface Entry {
   readonly part: Part;
   readonly entry: ChainEntry;
 }
 
-/** A chain as one file has it. */
 interface Chain {
   readonly order: number;
   readonly group: string;
@@ -133,14 +131,13 @@ export class AuditReader {
     const other = this.#sameIn(chain, entry);
     if (other !== undefined) {
       const isSame = other.entry.hash === entry.hash && other.entry.computed === entry.computed;
-      if (!isSame) {
+      if (!isSame)
         this.#desk.find('CHAIN_FORKED', at, {
           about: `seq ${entry.seq}`,
           expected: other.entry.hash,
           actual: entry.hash.slice(0, 128),
           related: [other.part.at],
         });
-      }
       this.#desk.item(part, entry.type, 'repeated', isSame ? 'ALREADY_READ' : 'CHAIN_FORKED');
       return;
     }
@@ -235,9 +232,8 @@ export class AuditReader {
       this.#desk.find('AUTO_ALLOWED', at, { about: executionId });
     }
     if (type !== 'approval_grant_consumed') return;
-    if (execution.told.has(type)) {
+    if (execution.told.has(type))
       this.#desk.find('APPROVAL_REUSED', at, { about: executionId, actual: 'used again' });
-    }
     execution.told.add(type);
   }
 
@@ -315,13 +311,12 @@ export class AuditReader {
     const isApproved = action.startsWith('approve');
     const type = 'policy_decision_resolved';
     if (decision?.action !== undefined) {
-      if (decision.action.startsWith('approve') !== isApproved) {
+      if (decision.action.startsWith('approve') !== isApproved)
         this.#desk.find('DECISION_CONTRADICTS', part.at, {
           about: id,
           expected: decision.action.slice(0, 64),
           actual: action.slice(0, 64),
         });
-      }
       this.#desk.item(part, type, 'repeated', 'DECISION_KNOWN');
       return;
     }
@@ -451,9 +446,7 @@ export class AuditReader {
     for (const chain of this.#chains.values()) this.#anchor(chain, head);
     this.#lengths();
     const byGroup = new Map<string, Chain[]>();
-    for (const chain of this.#chains.values()) {
-      addTo(byGroup, chain.group, chain);
-    }
+    for (const chain of this.#chains.values()) addTo(byGroup, chain.group, chain);
     for (const bundle of bundles) this.#logged(bundle, byGroup.get(bundle.group) ?? []);
   }
 

@@ -154,9 +154,7 @@ class BundleChecker {
 /** `{name: digest}` of a77f132, `[{path, sha256}]` of 1.0.0. */
 function listOf(integrity: SourceObject): [string, string][] | undefined {
   const files = valueAt(integrity, 'files');
-  if (files instanceof SourceObject) {
-    return files.entries().map(([name, digest]) => [name, textOf(digest)]);
-  }
+  if (files instanceof SourceObject) return files.entries().map(([name, digest]) => [name, textOf(digest)]);
   return listAt(integrity, 'files')?.map((entry) => [
     textAt(entry, 'path') ?? '',
     textAt(entry, 'sha256') ?? '',

@@ -107,7 +107,6 @@ function inTime(parts: readonly Part[], kinds: readonly Part['kind'][]): readonl
   return [...parts].sort((a, b) => (a.group === b.group ? id(a) - id(b) : 0));
 }
 
-/** What reads each kind of part. */
 function readersOf(
   desk: Desk,
   telemetry: TelemetryReader,

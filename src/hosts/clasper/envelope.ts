@@ -5,6 +5,7 @@ import { parseTimestamp } from '../../base/value/timestamp.js';
 import { stableBytes, stableHash } from '../shared/forms/stable.js';
 import { objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 import { type TelemetryKey, verifiesText } from './keys.js';
+import { escapePointer } from '../../base/json/pointer.js';
 
 /** The host's own words for what is wrong, in the order in which it looks. */
 type EnvelopeResult =
@@ -105,12 +106,11 @@ function isRevoked({ revokedAt }: TelemetryKey, issuedAt: string | undefined): b
 
 /** At most as deep as JSON is read. */
 function protoMembers(value: SourceValue, pointer: string): string[] {
-  if (value instanceof SourceObject) {
+  if (value instanceof SourceObject)
     return value.entries().flatMap(([name, member]) => {
-      const at = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      const at = `${pointer}/${escapePointer(name)}`;
       return name === '__proto__' ? [at] : protoMembers(member, at);
     });
-  }
   if (!Array.isArray(value)) return [];
   return (value as readonly SourceValue[]).flatMap((element, i) => protoMembers(element, `${pointer}/${i}`));
 }

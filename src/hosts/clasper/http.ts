@@ -26,7 +26,6 @@ import type { TelemetryReader } from './telemetry.js';
 import { readToken, type TokenClaims, tokenHash, tokenMark } from './tokens.js';
 import { scopeDigest } from './trace.js';
 
-/** A line of a recording. */
 interface Call {
   readonly part: Part;
   readonly at: HostPlace;
@@ -42,7 +41,6 @@ interface Call {
   header(name: string): string | undefined;
 }
 
-/** What was answered to a request for an execution. */
 interface Answer {
   readonly call: Call;
   readonly tenant: string;
@@ -253,14 +251,13 @@ export class HttpReader {
     };
     if (kind === 'allow') return this.#allowed(answer);
     const isNew = this.#desk.claim({ ...answer.claim, decision: 'deny', ...refusalIn(call, kind) });
-    if (decisionId !== undefined && !this.#state.decisions.has(decisionId)) {
+    if (decisionId !== undefined && !this.#state.decisions.has(decisionId))
       this.#state.decisions.set(decisionId, {
         ...{ id: decisionId, tenant, executionId, adapterId, scope, intentDigest, tokens: new Set() },
         workspace: textAt(body, 'workspace_id'),
         requiredRole: textAt(response, 'required_role'),
         expiresAt: timeOfText(textAt(response, 'expires_at')),
       });
-    }
     if (isNew) this.#state.execution(tenant, executionId).decide(answer.decided);
     this.#desk.mapped(part, 'execution_request', isNew);
   }
@@ -637,13 +634,12 @@ export class HttpReader {
     if (token !== undefined) this.#toolToken(at, call, token, hash, { tenant, adapterId, executionId, tool });
     else this.#desk.find('TOOL_TOKEN_MISSING', at, { about: executionId });
     const isWithin = this.#withinGrant(at, executionId, allow, tool);
-    if (allow === undefined && execution.current !== undefined && execution.current.kind !== 'allow') {
+    if (allow === undefined && execution.current !== undefined && execution.current.kind !== 'allow')
       this.#desk.find('TOOL_ALLOWED_WITHOUT_GRANT', at, {
         about: executionId,
         actual: tool.slice(0, 128),
         related: [execution.current.at],
       });
-    }
     if (decided === undefined && execution.current === undefined && this.#state.hasRequests)
       this.#telemetry.under(at, { tenant, executionId, adapterId });
     const jti = token?.id;
@@ -671,14 +667,13 @@ export class HttpReader {
       ...(policy === undefined ? {} : this.#policyOf(policy)),
       foreignDigests: digests,
     });
-    if (isNew && jti !== undefined) {
+    if (isNew && jti !== undefined)
       this.#state.toolTokens.set(keyOf(tenant, jti), {
         ...{ claim: id, principalId: base.principalId, tenant, executionId, tool },
         ...{ scopeHash: stated ?? hash, scopeDigest: jcsDigest(scope), issuedAt },
         expiresAt: timeOfText(textAt(response, 'expires_at')) ?? token?.expiresAt,
         intentDigest: decided?.intentDigest,
       });
-    }
     if (isNew) {
       // A client that keeps no more of a token names the call by the digest of its id.
       const callIds = jti === undefined ? [id] : [jti, tokenMark(jti)];

@@ -10,7 +10,6 @@ import { tryDecodeEcdsaDer } from '../../format/signature/ecdsa-der.js';
 import { stableText } from '../shared/forms/stable.js';
 import { objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 
-/** A key by which an adapter signs what it reports. */
 export interface TelemetryKey {
   readonly adapterId: string;
   /** Of the adapter, as it registered; undefined for any. */

@@ -24,8 +24,6 @@ export const CLASPER_RULES = rulesOf({
   'CLA-12': 'An approval is given by a person with the required role or a higher one.',
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
-
 export const finding = findingsOf({
   TELEMETRY_UNSIGNED: ['CLA-1', 'warning', 'a signed envelope'],
   KEY_NOT_KNOWN: ['CLA-1', 'warning'],
@@ -106,5 +104,4 @@ export const finding = findingsOf({
   AID_MALFORMED: ['INPUT', 'invalid', undefined, 'something else'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

@@ -14,7 +14,6 @@ import { amountOf, listAt, numberAt, objectAt, textAt, timeOfText } from '../sha
 export const EXECUTION_TOOL = 'clasper.execution';
 const MAX_PATTERNS = 1024;
 
-/** A scope that was granted, asked for or stated. */
 export interface Scope {
   readonly capabilities: ReadonlySet<string>;
   /** Tools that the request named beside its capabilities. */
@@ -69,7 +68,6 @@ export class Capabilities {
   readonly #known = new Set<string>();
   readonly #byTool = new Map<string, readonly string[]>();
 
-  /** Capabilities that something names. */
   note(names: readonly string[]): void {
     for (const name of names) this.#known.add(name);
   }

@@ -5,7 +5,6 @@ import type { HostPlace } from '../shared/host.js';
 import type { TelemetryKey } from './keys.js';
 import { Capabilities, type Scope } from './scope.js';
 
-/** Whose an item is. */
 export interface Ids {
   readonly tenant: string;
   readonly adapterId: string;
@@ -63,7 +62,6 @@ export class Execution {
   }
 }
 
-/** A decision that somebody has to make. */
 export interface Decision {
   readonly id: string;
   tenant: string;
@@ -97,7 +95,6 @@ export interface ToolToken {
   used?: HostPlace;
 }
 
-/** What was ingested for an execution and a type of event. */
 interface Ingested {
   /** Of the payload; undefined where a malformed one took the place. */
   readonly payloadHash: string | undefined;

@@ -17,7 +17,6 @@ import type { TokenClaims } from './tokens.js';
 import type { TraceReader } from './trace.js';
 import { exceeds, shownAmount } from '../shared/usage.js';
 
-/** What is known of a report beside itself. */
 interface Reported {
   /** `cost`; undefined where neither the endpoint nor the envelope says one. */
   readonly type: string | undefined;
@@ -32,13 +31,11 @@ interface Reported {
   readonly token?: TokenClaims | undefined;
 }
 
-/** A report, taken. */
 interface Report {
   readonly part: Part;
   readonly type: string;
   readonly payload: SourceObject;
   readonly ids: Ids;
-  /** When it was sent. */
   readonly issuedAt: string | undefined;
   readonly digests: readonly ForeignDigest[];
   readonly itemType: string;
@@ -83,9 +80,7 @@ export class TelemetryReader {
       this.#refused(part, type, ids, reported);
       return;
     }
-    if (!isEnvelope) {
-      this.#desk.find('TELEMETRY_UNSIGNED', part.at, { about: ids.executionId });
-    }
+    if (!isEnvelope) this.#desk.find('TELEMETRY_UNSIGNED', part.at, { about: ids.executionId });
     const required = REQUIRED[type ?? ''];
     const missing = required?.find((name) => (valueAt(payload, name) ?? null) === null);
     if (payload === undefined || required === undefined || missing !== undefined || ids.executionId === '') {
@@ -160,9 +155,8 @@ export class TelemetryReader {
     const { tenant, executionId, adapterId } = ids;
     const text = textAt(payload, type === 'cost' || type === 'metrics' ? 'recorded_at' : 'occurred_at');
     const stated = timeOfText(text);
-    if (text !== undefined && stated === undefined) {
+    if (text !== undefined && stated === undefined)
       this.#desk.find('TIME_INVALID', at, { about: executionId, actual: text.slice(0, 64) });
-    }
     const time = stated ?? report.issuedAt ?? this.#desk.timeOf(part, itemType, undefined, executionId);
     if (time === undefined) return;
     if (type === 'cost' || type === 'metrics') {
@@ -171,12 +165,11 @@ export class TelemetryReader {
     }
     const kind = type === 'audit' ? 'audit_event' : 'violation_reported';
     const name = firstText(textAt(payload, type === 'audit' ? 'event_type' : 'violation_type'));
-    if (type === 'violations') {
+    if (type === 'violations')
       this.#desk.find('VIOLATION_REPORTED', at, {
         about: executionId,
         actual: `the adapter itself reports ${name.slice(0, 128)}`,
       });
-    }
     this.under(part.at, ids);
     this.#desk.evidence(part, kind, {
       id: claimId(type === 'audit' ? 'audit' : 'violation', tenant, executionId, name),
@@ -207,7 +200,7 @@ export class TelemetryReader {
         ? (['usd', scope?.maxCost, 'COST_EXCEEDED'] as const)
         : (['clasper.steps', scope?.maxSteps, 'STEPS_EXCEEDED'] as const);
     const used = meters.find((meter) => meter.unit === unit)?.amount;
-    if (exceeds(used, limit)) {
+    if (exceeds(used, limit))
       this.#desk.builder.find(
         findingOf('CLA-4', 'violation', code, at, {
           about: executionId,
@@ -215,7 +208,6 @@ export class TelemetryReader {
           actual: shownAmount(used),
         }),
       );
-    }
     // Telemetry may be late; what it is about may not.
     if (isNotBefore(time, scope?.expiresAt) && execution.startedAt === undefined) {
       const details = { about: executionId, expected: `before ${scope?.expiresAt ?? ''}`, actual: time };

@@ -34,14 +34,12 @@ import {
 import { checkSteps, stepHash } from './steps.js';
 import { callMeters, exceeds } from '../shared/usage.js';
 
-/** What is known of a trace beside itself. */
 interface TraceContext {
   readonly tenant: string;
   readonly adapterId: string;
   /** Empty where nothing says it. */
   readonly executionId: string;
   readonly type: string;
-  /** When it was sent. */
   readonly issuedAt: string | undefined;
   readonly digests: readonly ForeignDigest[];
   /** Whether it is as the host keeps it, without members that it does not know. */
@@ -199,9 +197,8 @@ export class TraceReader {
     const own = objectAt(trace, 'granted_scope');
     const granted = decided?.kind === 'allow' ? decided.scope : undefined;
     const stated = own === undefined ? undefined : readScope(own);
-    if (granted !== undefined && stated !== undefined && differ(granted, stated)) {
+    if (granted !== undefined && stated !== undefined && differ(granted, stated))
       this.#desk.find('SCOPE_MISSTATED', at, { about });
-    }
     const scope = granted ?? stated;
     if (scope === undefined) return;
     const outside = firstBeyond(textsAt(trace, 'used_scope', 'capabilities'), scope.capabilities);
@@ -353,9 +350,7 @@ export class TraceReader {
       observe('deny', undefined);
       return false;
     }
-    if (isBlocked) {
-      this.#desk.find('RAN_THOUGH_NOT_PERMITTED', at, { about: call.id });
-    }
+    if (isBlocked) this.#desk.find('RAN_THOUGH_NOT_PERMITTED', at, { about: call.id });
     const ran: Ran = { at, call, data, context, decided, time: startedAt ?? time };
     const authorization = this.#authorize(ran);
     const outcome = success === true ? 'success' : success === false ? 'failure' : 'unknown';
@@ -409,12 +404,11 @@ export class TraceReader {
         });
         return { claim: refusal.claim, principalId: refusal.principalId, paramsDigest: undefined };
       }
-      if (this.#state.toolAnswers.get(key) === 'allow') {
+      if (this.#state.toolAnswers.get(key) === 'allow')
         this.#desk.find('TOOL_TOKEN_NOT_STATED', at, {
           about: call.id,
           expected: `the token that was issued for ${call.tool.slice(0, 128)}`,
         });
-      }
       return { claim: decided?.claim, principalId, paramsDigest: undefined };
     }
     const token = this.#state.toolTokens.get(keyOf(tenant, jti));
@@ -460,9 +454,8 @@ export class TraceReader {
     if (token.tool !== call.tool) tell('TOOL_TOKEN_OTHER_TOOL', token.tool, call.tool);
     if (stated !== undefined && token.scopeHash !== undefined && stated !== token.scopeHash)
       tell('TOOL_TOKEN_OTHER_SCOPE', token.scopeHash, stated);
-    if (stated === undefined && token.scopeHash !== undefined) {
+    if (stated === undefined && token.scopeHash !== undefined)
       this.#desk.find('SCOPE_HASH_NOT_STATED', at, { about: call.id, expected: token.scopeHash });
-    }
     if (isNotBefore(time, token.expiresAt))
       tell('TOOL_TOKEN_EXPIRED', `before ${token.expiresAt ?? ''}`, time ?? '');
     if (time !== undefined && token.issuedAt !== undefined && !isNotBefore(time, token.issuedAt)) {
@@ -481,14 +474,13 @@ export class TraceReader {
     }
     const isWithin = this.#state.capabilities.isWithin(decided.scope, call.tool);
     if (isWithin === true) return;
-    if (isWithin === false) {
+    if (isWithin === false)
       this.#desk.find('CAPABILITY_NOT_GRANTED', at, { about: call.id, actual: call.tool.slice(0, 128) });
-    } else if (textAt(data, 'tool_token_jti') === undefined) {
+    else if (textAt(data, 'tool_token_jti') === undefined)
       this.#desk.find('CAPABILITY_NOT_STATED', at, {
         about: call.id,
         expected: `which capability ${call.tool.slice(0, 128)} needs`,
       });
-    }
   }
 
   /** At the end: spending that only a trace speaks of, or that two reports speak of differently. */

@@ -7,7 +7,6 @@ import type { HostPlace } from '../shared/host.js';
 /** Where something was said. */
 type Speaker = 'hook' | 'transcript';
 
-/** That a tool is to run. */
 interface Proposal {
   readonly from: Speaker;
   readonly tool: string;
@@ -73,7 +72,6 @@ export class Decisions implements Iterable<Decision> {
   }
 }
 
-/** That it ran. */
 export interface Ending {
   readonly from: Speaker;
   readonly outcome: 'success' | 'failure' | 'unknown';
@@ -86,7 +84,6 @@ export interface Ending {
 
 export type Actor = Pick<Call, 'session' | 'agent'>;
 
-/** One tool use. */
 export interface Call {
   /** What names it among all of its host. */
   readonly id: string;

@@ -22,7 +22,6 @@ interface Seen {
   readonly at: HostPlace;
 }
 
-/** The lines of all transcripts, and which of them are copies. */
 export class Copies {
   /** By uuid. */
   readonly #lines = new Map<string, Seen>();
@@ -78,9 +77,7 @@ export class Copies {
       if (at === undefined) own.push([content, line.item.at]);
       else this.#copies.set(line, { at, isSame: true });
     }
-    for (const [content, at] of own) {
-      addTo(unnamed, content, at);
-    }
+    for (const [content, at] of own) addTo(unnamed, content, at);
   }
 }
 

@@ -109,14 +109,9 @@ export class HookReader {
     const { at } = line.item;
     const before = call.proposals.find(({ from }) => from === 'hook');
     const isNew = before === undefined && (line.event === 'PreToolUse' || !call.isNamed);
-    if (isNew) {
-      calls.propose(call, { from: 'hook', tool, paramsDigest, at, occurredAt });
-    } else if (
-      before !== undefined &&
-      (before.tool !== tool || before.paramsDigest?.b64 !== paramsDigest?.b64)
-    ) {
+    if (isNew) calls.propose(call, { from: 'hook', tool, paramsDigest, at, occurredAt });
+    else if (before !== undefined && (before.tool !== tool || before.paramsDigest?.b64 !== paramsDigest?.b64))
       this.#recorder.find('DUPLICATE_TOOL_USE', at, { about: call.id, related: [before.at] });
-    }
     if (this.#decide(about, line.answer)) return;
     const name = snakeCase(line.event);
     const isKept = isNew || line.event === 'PermissionRequest';
@@ -130,9 +125,8 @@ export class HookReader {
     answer: HookAnswer | undefined,
   ): boolean {
     const { event, item } = line;
-    if (answer !== undefined && !answer.isKnown) {
+    if (answer !== undefined && !answer.isKnown)
       this.#recorder.find('DECISION_UNKNOWN', item.at, { about: call.id, actual: answer.stated });
-    }
     if (answer?.decision === undefined) return false;
     const { updatedInput } = answer;
     const isNew = this.#recorder.decide(call, item, {
@@ -165,13 +159,12 @@ export class HookReader {
     const { event, input, item } = line;
     this.#recorder.calls.adopt(call, tool, paramsDigest);
     const before = call.proposals.find(({ from }) => from === 'hook');
-    if (before === undefined && this.#hasPreToolUse) {
+    if (before === undefined && this.#hasPreToolUse)
       this.#recorder.find('RESULT_WITHOUT_USE', item.at, {
         about: call.id,
         expected: 'PreToolUse before it',
         weight: 'warning',
       });
-    }
     const response = valueAt(input, 'tool_response') ?? valueAt(input, 'error');
     const isInterrupted =
       valueAt(input, 'is_interrupt') === true || valueAt(input, 'tool_response', 'interrupted') === true;

@@ -4,7 +4,6 @@ import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/so
 import type { SourceItem } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../shared/values.js';
 
-/** What a hook was told, and what it answered where that was logged. */
 export interface HookLine {
   readonly kind: 'hook';
   readonly item: SourceItem;
@@ -31,7 +30,6 @@ export interface HookAnswer {
   readonly reason: string | undefined;
 }
 
-/** A hook's answer on a line of its own. */
 export interface AnswerLine {
   readonly kind: 'answer';
   readonly item: SourceItem;

@@ -118,13 +118,9 @@ export class Recorder {
       errorCode,
       outputDigest,
     });
-    if (decision === undefined) {
-      this.find('DECISION_NOT_STATED', at, { about: call.id });
-    } else if (decision.decision === 'deny') {
-      this.#findDenied(call, call.ending);
-    } else {
-      this.#checkAllowed(call, decision, tool, paramsDigest);
-    }
+    if (decision === undefined) this.find('DECISION_NOT_STATED', at, { about: call.id });
+    else if (decision.decision === 'deny') this.#findDenied(call, call.ending);
+    else this.#checkAllowed(call, decision, tool, paramsDigest);
     return true;
   }
 
@@ -178,9 +174,8 @@ export class Recorder {
       const decision = call.decisions.final;
       const { ending } = call;
       const isOpen = ending === undefined && decision?.decision !== 'deny' && !call.isNotCalled;
-      if (call.isNamed && proposal !== undefined && isOpen) {
+      if (call.isNamed && proposal !== undefined && isOpen)
         this.find('RESULT_MISSING', proposal.at, { about: call.id });
-      }
       const at = ending?.at ?? decision?.at ?? proposal?.at;
       if (at === undefined) continue;
       this.reading.observe({

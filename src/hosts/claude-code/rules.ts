@@ -25,8 +25,6 @@ export const CLAUDE_CODE_RULES = rulesOf({
   ],
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
-
 export const finding = findingsOf({
   DUPLICATE_TOOL_USE: ['CC-1', 'invalid', 'the tool and the parameters as they were before', 'others'],
   RESULT_WITHOUT_USE: ['CC-2', 'invalid', undefined, 'none'],
@@ -50,5 +48,4 @@ export const finding = findingsOf({
   KIND_UNKNOWN: ['INPUT', 'warning', 'a kind of line that is known'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

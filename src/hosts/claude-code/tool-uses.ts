@@ -13,7 +13,6 @@ interface ToolUse {
   endedAt: string | undefined;
 }
 
-/** Tool uses by their session and id. */
 export class ToolUses {
   readonly #uses = new Map<string, ToolUse>();
 
@@ -45,13 +44,12 @@ export class ToolUses {
       dated.set(file, { first, count: count + 1 });
       return whole;
     });
-    for (const { first, count } of dated.values()) {
+    for (const { first, count } of dated.values())
       reading.find(
         finding('TIME_OF_TRANSCRIPT', first.item.at, {
           actual: `none on ${count} lines; that of the same tool use in a log of its session stands for it`,
         }),
       );
-    }
     return all;
   }
 

@@ -84,9 +84,7 @@ export class TranscriptReader {
     const original = this.#copies.of(line);
     if (original === undefined) return false;
     const { isSame } = original;
-    if (!isSame) {
-      this.#recorder.find('DUPLICATE_UUID', item.at, { about: uuid, related: [original.at] });
-    }
+    if (!isSame) this.#recorder.find('DUPLICATE_UUID', item.at, { about: uuid, related: [original.at] });
     const reason = isSame ? 'LINE_REPEATED' : 'DUPLICATE_UUID';
     this.#recorder.reading.item({ at: item.at, type: factText(type), fate: 'repeated', reason });
     return true;
@@ -169,7 +167,6 @@ export class TranscriptReader {
     });
   }
 
-  /** Whether the tool use is new. */
   #toolUse(line: TranscriptLine, { id, value }: Block, occurredAt: string): boolean {
     const { item, session } = line;
     const { calls } = this.#recorder;
@@ -178,9 +175,8 @@ export class TranscriptReader {
     const call = calls.of(id, line);
     const before = call.proposals.find(({ from }) => from === 'transcript');
     if (before !== undefined) {
-      if (before.tool !== tool || before.paramsDigest?.b64 !== paramsDigest?.b64) {
+      if (before.tool !== tool || before.paramsDigest?.b64 !== paramsDigest?.b64)
         this.#recorder.find('DUPLICATE_TOOL_USE', item.at, { about: id, related: [before.at] });
-      }
       return false;
     }
     calls.propose(call, { from: 'transcript', tool, paramsDigest, at: item.at, occurredAt });
@@ -228,14 +224,13 @@ export class TranscriptReader {
       return 'evidence';
     }
     const asked = call.proposals.find(({ from }) => from === 'transcript');
-    if (asked !== undefined && compareTimestamps(occurredAt, asked.occurredAt) < 0) {
+    if (asked !== undefined && compareTimestamps(occurredAt, asked.occurredAt) < 0)
       this.#recorder.find('RESULT_BEFORE_USE', at, {
         about: call.id,
         expected: `from ${asked.occurredAt}`,
         actual: occurredAt,
         related: [asked.at],
       });
-    }
     const { tool } = proposal;
     if (statesReason(line, block, call.decisions.reasons)) return 'repeated';
     const denial = denialOf(line, block);
@@ -247,14 +242,13 @@ export class TranscriptReader {
     }
     const notCalled = call.ending === undefined ? notCalledOf(line, block) : undefined;
     if (notCalled !== undefined) {
-      if (!call.isNotCalled) {
+      if (!call.isNotCalled)
         this.#keep(line, occurredAt, `not_called:${call.id}`, 'not_called', {
           tool_use_id: factText(call.id),
           session_id: factText(line.session),
           tool_name: toolOf(tool),
           reason: notCalled,
         });
-      }
       call.isNotCalled = true;
       return 'evidence';
     }

@@ -5,7 +5,6 @@ import { decodeSourceJson, SourceObject, type SourceValue } from '../../base/jso
 import type { Quantity } from '../../base/value/quantity.js';
 import { amountOf, listAt, numberAt, textAt, valueAt } from '../shared/values.js';
 
-/** How a call ended. */
 export interface Outcome {
   readonly denial?: string | undefined;
   readonly notCalled?: string | undefined;

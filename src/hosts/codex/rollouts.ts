@@ -41,9 +41,8 @@ export class RolloutReader {
 
   read(sessions: readonly Session[]): void {
     for (const session of sessions) this.#session(session);
-    for (const [kind, { at, count }] of this.#kinds) {
+    for (const [kind, { at, count }] of this.#kinds)
       this.#recorder.find('KIND_UNKNOWN', at, { about: kind, actual: `${kind} on ${count} lines` });
-    }
   }
 
   #session(session: Session): void {
@@ -142,9 +141,7 @@ export class RolloutReader {
     const before = call.proposals.find(({ from }) => from === 'transcript');
     if (before !== undefined) {
       const isSame = before.tool === tool && before.paramsDigest?.b64 === paramsDigest?.b64;
-      if (!isSame) {
-        this.#recorder.find('DUPLICATE_TOOL_USE', at, { about: call.id, related: [before.at] });
-      }
+      if (!isSame) this.#recorder.find('DUPLICATE_TOOL_USE', at, { about: call.id, related: [before.at] });
       this.#recorder.reading.item({ at, type: kindOf(line), fate: 'repeated', reason: 'TOOL_USE_REPEATED' });
       return;
     }
@@ -189,14 +186,13 @@ export class RolloutReader {
       this.#evidence(reading, line, 'output');
       return;
     }
-    if (compareTimestamps(occurredAt, proposal.occurredAt) < 0 && proposal.from === 'transcript') {
+    if (compareTimestamps(occurredAt, proposal.occurredAt) < 0 && proposal.from === 'transcript')
       this.#recorder.find('RESULT_BEFORE_USE', at, {
         about: call.id,
         expected: `from ${proposal.occurredAt}`,
         actual: occurredAt,
         related: [proposal.at],
       });
-    }
     // What was told of its end before it is the end.
     if (call.ending !== undefined && reading.ends.has(call.callId)) {
       this.#account(line, false);
@@ -250,14 +246,13 @@ export class RolloutReader {
       return;
     }
     if (outcome.notCalled !== undefined && call.ending === undefined) {
-      if (!call.isNotCalled) {
+      if (!call.isNotCalled)
         this.#keep(reading, line, occurredAt, `not_called:${call.id}`, 'not_called', {
           ...this.#context(reading),
           call_id: factText(call.callId),
           tool_name: toolOf(tool),
           reason: outcome.notCalled,
         });
-      }
       const isNew = !call.isNotCalled;
       call.isNotCalled = true;
       this.#account(line, isNew, 'evidence');
@@ -302,9 +297,8 @@ export class RolloutReader {
     if (occurredAt === undefined) return;
     const faults: UsageFault[] = [];
     const tokens = reading.usage.add(info, faults);
-    for (const { code, expected, actual } of faults) {
+    for (const { code, expected, actual } of faults)
       this.#recorder.find(code, at, { about: reading.session.id, expected, actual });
-    }
     if (tokens === undefined) {
       if (faults.some(({ code }) => code === 'AMOUNT_INVALID')) this.#drop(line, 'AMOUNT_INVALID');
       else

@@ -7,7 +7,6 @@ import type { Actor } from '../claude-code/calls.js';
 import { compactJson, type ReadingBuilder } from '../shared/reading.js';
 import type { RolloutLine } from './lines.js';
 
-/** A rollout. */
 export interface Session {
   readonly id: string;
   readonly actor: Actor;

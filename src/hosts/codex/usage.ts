@@ -16,14 +16,12 @@ export const TOKENS = [
   'total_tokens',
 ] as const;
 
-/** What is wrong with a stated usage. */
 export interface UsageFault {
   readonly code: 'AMOUNT_INVALID' | 'PART_EXCEEDS_TOTAL' | 'USAGE_DISAGREES';
   readonly expected: string;
   readonly actual: string;
 }
 
-/** The usage of one session, added up. */
 export class UsageCount {
   readonly #isFork: boolean;
   #total: Tokens | undefined;
@@ -59,9 +57,8 @@ export class UsageCount {
       faults.push({ ...DISAGREES, expected: 'a total that grows', actual: 'it fell' });
       return last;
     }
-    if (last !== undefined && !isZero(minus(grown, last))) {
+    if (last !== undefined && !isZero(minus(grown, last)))
       faults.push({ ...DISAGREES, expected: `total grown by ${shown(last)}`, actual: `by ${shown(grown)}` });
-    }
     return grown;
   }
 }

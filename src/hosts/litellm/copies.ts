@@ -8,7 +8,6 @@ import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { HostPlace } from '../shared/host.js';
 import { meterText } from '../shared/usage.js';
 
-/** A row, as far as this is about it. */
 export interface Request {
   readonly at: HostPlace;
   /** What its answer is called. */

@@ -58,7 +58,6 @@ export const litellm: Host = {
   read,
 };
 
-/** Further ids of one request. */
 const MAX_IDS = 16;
 const KEY_HASH = /^[0-9a-f]{64}$/;
 /** Of a cost, by which its parts may differ from it: they are sums of doubles. */
@@ -135,9 +134,8 @@ class SpendReader {
   finish(): HostReading {
     const copies = findCopies(this.#rows, (row) => metersOf(unitsOf(this.#amountsIn(row.value))));
     const alsoIds = new Map<Request, string[]>();
-    for (const [{ id }, { of, counts }] of copies) {
+    for (const [{ id }, { of, counts }] of copies)
       if (!counts) alsoIds.set(of, [...(alsoIds.get(of) ?? []), id].slice(0, MAX_IDS));
-    }
     for (const row of this.#rows) {
       const copy = copies.get(row);
       if (copy !== undefined) this.#tellOfCopy(row, copy);
@@ -196,9 +194,8 @@ class SpendReader {
       this.reading.drop(at, type, 'TIME_NOT_STATED');
       return;
     }
-    if (started !== undefined && ended !== undefined && compareTimestamps(ended, started) < 0) {
+    if (started !== undefined && ended !== undefined && compareTimestamps(ended, started) < 0)
       this.#find('END_BEFORE_START', at, { about: id, expected: `from ${started}`, actual: ended });
-    }
     const call = textAt(value, 'metadata', 'litellm_call_id') ?? textAt(value, 'litellm_call_id');
     const callId = call === '' ? undefined : call;
     const status = statusOf(value);
@@ -265,7 +262,7 @@ class SpendReader {
       ...(ended === undefined ? {} : { ended_at: ended }),
       amounts: amountFacts(amounts),
     };
-    if (refusal !== undefined && tool !== undefined) {
+    if (refusal !== undefined && tool !== undefined)
       this.reading.claim({
         ...claimed,
         kind: 'action',
@@ -275,7 +272,6 @@ class SpendReader {
         tool,
         paramsDigest,
       });
-    }
     this.reading.claim({ ...claimed, kind: 'evidence', id: `spend:${name}`, type: 'spend', facts });
     this.reading.observe({
       at,
@@ -337,9 +333,8 @@ class SpendReader {
     const whole = sumOf([sum, amounts['reasoning_tokens']]);
     if (sum !== undefined && differ(whole, amounts['total_tokens']))
       this.#compare('TOKEN_SUM', at, id, 'total_tokens', sum, amounts['total_tokens']);
-    for (const name of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const) {
+    for (const name of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const)
       this.#compare('USAGE_DISAGREES', at, id, name, amounts[name], all[`usage.${name}`]);
-    }
     for (const [part, whole] of PARTS) {
       if (!exceeds(amounts[part], amounts[whole])) continue;
       this.#find('PART_EXCEEDS_TOTAL', at, {

@@ -24,8 +24,6 @@ export const LITELLM_RULES = rulesOf({
   ],
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
-
 export const finding = findingsOf({
   ID_NOT_STATED: ['INPUT', 'invalid', 'request_id', 'none'],
   DUPLICATE_REQUEST: ['LL-1', 'invalid'],
@@ -44,5 +42,4 @@ export const finding = findingsOf({
   CALL_LOGGED_AGAIN: ['LL-13', 'warning'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

@@ -66,9 +66,8 @@ export class AgentEvents {
     let segment = this.#segments.get(runId);
     const isRestart =
       stream === 'lifecycle' && phase === 'start' && segment?.ended !== undefined && seq === 1;
-    if (segment === undefined || (isRestart && !isSame(segment.events.get(1)?.event, event))) {
+    if (segment === undefined || (isRestart && !isSame(segment.events.get(1)?.event, event)))
       segment = this.#start(runId, isFirst);
-    }
     const known = segment.events.get(seq);
     if (known !== undefined) {
       if (isSame(known.event, event)) {
@@ -106,12 +105,10 @@ export class AgentEvents {
     for (const { entry, base, report } of this.#unhooked) this.#calls.report(entry, base, report);
     for (const segment of this.#all) {
       this.#checkGaps(segment);
-      if (segment.started === undefined && segment.events.has(1)) {
+      if (segment.started === undefined && segment.events.has(1))
         this.#context.find('RUN_NOT_STARTED', segment.events.get(1)!.at, { about: segment.key });
-      }
-      if (segment.ended === undefined) {
+      if (segment.ended === undefined)
         this.#context.find('RUN_NOT_ENDED', segment.events.get(segment.last)!.at, { about: segment.key });
-      }
     }
   }
 
@@ -131,12 +128,10 @@ export class AgentEvents {
     const isEnd = stream === 'lifecycle' && (phase === 'end' || phase === 'error');
     // A run whose id the session's next run has, with numbers that continue.
     if (isStart && segment.ended !== undefined) segment.ended = segment.started = undefined;
-    if (segment.ended !== undefined) {
+    if (segment.ended !== undefined)
       context.find('EVENT_AFTER_END', at, { about: segment.key, related: [segment.ended] });
-    }
-    if (isStart && segment.started !== undefined && segment.ended === undefined) {
+    if (isStart && segment.started !== undefined && segment.ended === undefined)
       context.find('RUN_STARTED_TWICE', at, { about: segment.key, related: [segment.started] });
-    }
     if (isStart) segment.started = at;
     if (isEnd) {
       segment.ended = at;

@@ -66,9 +66,8 @@ export class Audit {
     }
     const runId = textAt(value, 'runId');
     const callId = textAt(value, 'toolCallId');
-    if (callId !== undefined && !FINGERPRINT.test(callId)) {
+    if (callId !== undefined && !FINGERPRINT.test(callId))
       context.find('FINGERPRINT_INVALID', at, { about: callId });
-    }
     const key = [textAt(value, 'sessionId') ?? runId ?? '~', ...(callId === undefined ? [] : [callId])].join(
       '/',
     );
@@ -103,7 +102,7 @@ export class Audit {
         ...{ operation: textAt(value, 'action', 'operation'), outcome, coverage, reason },
         provenance: textAt(value, 'provenance', 'state'),
       });
-      if (outcome === 'allowed' || outcome === 'denied') {
+      if (outcome === 'allowed' || outcome === 'denied')
         context.find('DECISION_NOT_ENFORCED', entry.at, {
           about: receiptId,
           actual: [
@@ -112,7 +111,6 @@ export class Audit {
             ...(missing.length > 0 ? ['evidence missing'] : []),
           ].join(', '),
         });
-      }
       context.evidence(entry, base, id, 'decision_receipt', facts);
       return;
     }
@@ -181,13 +179,12 @@ export class Audit {
   #checkGaps(rows: readonly AuditRow[]): void {
     let last: AuditRow | undefined;
     for (const row of rows) {
-      if (last !== undefined && row.sequence !== last.sequence + 1) {
+      if (last !== undefined && row.sequence !== last.sequence + 1)
         this.#context.find('AUDIT_INCOMPLETE', row.entry.at, {
           expected: `${last.sequence + 1}`,
           actual: `${row.sequence}; rows may have been filtered out, pruned or dropped`,
           related: [last.entry.at],
         });
-      }
       last = row;
     }
   }
@@ -220,9 +217,8 @@ export class Audit {
       context.fate(entry, 'repeated', 'SAME_CALL');
       return;
     }
-    if (runId !== undefined && runs.has(runId) && this.#recordedRuns().has(runId)) {
+    if (runId !== undefined && runs.has(runId) && this.#recordedRuns().has(runId))
       context.find('CALL_NOT_IN_HOOKS', entry.at, { about: key });
-    }
     const tool = textAt(entry.value, 'toolName') ?? '';
     const id = context.uniqueId(`audit-call:${key}`).slice('audit-call:'.length);
     if (status === 'blocked') {
@@ -240,13 +236,12 @@ export class Audit {
       return;
     }
     const authorization = callId === undefined ? undefined : this.#decisions.get(`${runId ?? '~'}/${callId}`);
-    if (authorization === undefined) {
+    if (authorization === undefined)
       context.find('DECISION_NOT_RECORDED', entry.at, {
         about: id,
         expected: 'an enforced decision of this call',
         actual: 'none; audit records are metadata only',
       });
-    }
     const { outcome, errorCode } = outcomeOf(status, textAt(entry.value, 'errorCode'));
     context.builder.claim({
       ...base,

@@ -60,7 +60,6 @@ interface CallEnd {
   readonly isError: boolean;
 }
 
-/** What an end of a call says. */
 interface CallResult {
   readonly tool: string | undefined;
   readonly params: SourceValue | undefined;
@@ -81,7 +80,6 @@ export interface CallReport {
   readonly isError: boolean;
 }
 
-/** A report of a call that hooks have. */
 interface KnownReport {
   readonly entry: Entry;
   readonly base: ClaimBase;
@@ -92,7 +90,6 @@ interface KnownReport {
 /** Where a claim of a call comes from: what stands before its id, but for hooks. */
 type CallSource = 'hook' | CallReport['source'];
 
-/** All calls of one reading. */
 export class Calls {
   readonly #context: Context;
   readonly #all: Call[] = [];
@@ -201,13 +198,12 @@ export class Calls {
         facts,
       });
     }
-    if (noDecision) {
+    if (noDecision)
       context.find('NO_DECISION', entry.at, {
         about: call.key,
         expected: 'block, or approval, or parameters',
         actual: 'no hook decided; the host let it run',
       });
-    }
     const resolution = textAt(entry.value, 'resolution') ?? textAt(returned, 'requireApproval', 'resolution');
     if (call.decision === 'pending' && resolution !== undefined) this.#resolve(base, call, resolution);
   }
@@ -551,27 +547,24 @@ export class Calls {
   #checkRun(at: HostPlace, call: Call, said: CallResult): void {
     const context = this.#context;
     const about = call.key;
-    if (call.decision === 'deny') {
+    if (call.decision === 'deny')
       context.find('EXECUTED_AFTER_BLOCK', at, {
         about,
         actual: 'a result that is not that of the block',
         related: [call.at],
       });
-    } else if (call.decision === 'pending') {
+    else if (call.decision === 'pending')
       context.find('EXECUTED_BEFORE_APPROVAL', at, { about, related: [call.at] });
-    }
     if (call.decision === undefined || said.params === undefined) return;
-    if (said.tool !== undefined && said.tool !== call.tool) {
+    if (said.tool !== undefined && said.tool !== call.tool)
       context.find('TOOL_DIFFERS', at, { about, expected: call.tool, actual: said.tool, related: [call.at] });
-    }
-    if (!isSame(call.authorized, said.params)) {
+    if (!isSame(call.authorized, said.params))
       context.find('PARAMS_DIFFER', at, {
         about,
         expected: textOfDigest(jcsDigest(call.authorized)),
         actual: textOfDigest(jcsDigest(said.params)),
         related: [call.at],
       });
-    }
   }
 
   /** An error of which nobody can tell whether it is that of a call that ran, or of one that was blocked. */
@@ -648,9 +641,7 @@ export class Calls {
         entry.bytes,
       )}`;
     const key = this.#context.uniqueId(`${scope}/${name}`);
-    if (callId === undefined) {
-      this.#context.find('CALL_ID_NOT_STATED', entry.at, { about: key });
-    }
+    if (callId === undefined) this.#context.find('CALL_ID_NOT_STATED', entry.at, { about: key });
     const { at } = entry;
     return { key, scope, callId, runId, tool, at, asked, isAnnounced: false, runsUnanswered: false };
   }

@@ -45,7 +45,6 @@ export function hookText({ event, ctx }: Pick<HookCall, 'event' | 'ctx'>, name: 
   return textAt(event, name) ?? textAt(ctx, name);
 }
 
-/** One reading. */
 export class Context {
   readonly builder: ReadingBuilder;
   readonly profile: Profile;
@@ -126,9 +125,9 @@ export class Context {
   checkTime(entry: Entry, time: string | undefined): void {
     if (time === undefined) return;
     const last = this.#lastTimes.get(entry.at.file);
-    if (last !== undefined && compareTimestamps(time, last) < 0) {
+    if (last !== undefined && compareTimestamps(time, last) < 0)
       this.find('TIME_REGRESSION', entry.at, { expected: `not before ${last}`, actual: time });
-    } else this.#lastTimes.set(entry.at.file, time);
+    else this.#lastTimes.set(entry.at.file, time);
   }
 
   fate(entry: Pick<Entry, 'at' | 'type'>, fate: ItemFate, reason?: string): void {

@@ -18,7 +18,6 @@ interface Delivery {
   readonly isAllowed: boolean;
 }
 
-/** All messages and subagents of one reading. */
 export class Deliveries {
   readonly #context: Context;
   /** Those that nobody said were sent yet: by the digest of what was to be sent, in order. */
@@ -62,9 +61,7 @@ export class Deliveries {
       checks: isUndecided ? [{ check: 'openclaw.decision', result: 'pass', code: 'NO_DECISION' }] : [],
     });
     context.fate(entry, 'mapped');
-    if (isUndecided) {
-      context.find('NO_DECISION', entry.at, { about: key });
-    }
+    if (isUndecided) context.find('NO_DECISION', entry.at, { about: key });
     const waitingKey = shortDigest(params, entry.bytes);
     const delivery: Delivery = { id, key, at: entry.at, isAllowed: !isCancelled };
     addTo(this.#waiting, waitingKey, delivery);
@@ -137,9 +134,7 @@ export class Deliveries {
           : [{ check: 'openclaw.decision', result: 'pass', code: 'NO_DECISION' }],
     });
     context.fate(entry, 'mapped');
-    if (!isRefused && status === undefined) {
-      context.find('NO_DECISION', entry.at, { about: key });
-    }
+    if (!isRefused && status === undefined) context.find('NO_DECISION', entry.at, { about: key });
     if (child !== undefined) this.#spawns.set(child, { id, key, at: entry.at, isAllowed: !isRefused });
   }
 

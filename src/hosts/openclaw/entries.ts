@@ -18,7 +18,6 @@ export type EntryKind =
   | 'pipeline'
   | 'unknown';
 
-/** An item, read. */
 export interface Entry {
   readonly at: HostPlace;
   readonly bytes: Uint8Array;

@@ -1,12 +1,9 @@
 /** Families of the canonical pipeline, what each stage allows, and the hooks that came before them. */
 
-/** What a handler is. */
 export type HandlerClass = 'observer' | 'augmenter' | 'mutator' | 'veto' | 'resolver';
 
-/** How the handlers of a stage run. */
 export type StageMode = 'parallel' | 'sequential' | 'sync-sequential';
 
-/** What a stage allows. */
 export interface StageRule {
   readonly classes: readonly HandlerClass[];
   readonly mode: StageMode;

@@ -20,7 +20,6 @@ interface HookParts {
   readonly audit: Audit;
 }
 
-/** Hooks that a run begins with. */
 const STARTS = new Set([
   ...['gateway_start', 'session_start', 'message_received', 'before_dispatch', 'before_agent_run'],
   ...['before_model_resolve', 'before_agent_start', 'before_prompt_build', 'llm_input'],
@@ -31,7 +30,6 @@ function reasonOf(hook: string): string {
   return 'SAME_ITEM';
 }
 
-/** Reads hooks, in order. */
 export class Hooks {
   readonly #parts: HookParts;
   /** Files that show that they were written when a run began, or an agent event came. */

@@ -77,7 +77,6 @@ interface RunSum {
   readonly isOnly: boolean;
 }
 
-/** All calls of models of one reading. */
 export class ModelCalls {
   readonly #context: Context;
   readonly #byKey = new Map<string, ModelCall>();
@@ -270,9 +269,8 @@ export class ModelCalls {
     const found = [...also, ...groups.map((calls) => sumsOf(calls.map(({ usage }) => usage)))];
     if (found.some((sums) => agree(stated, sums))) return;
     const [only, ...others] = found;
-    if (only !== undefined && others.length === 0) {
+    if (only !== undefined && others.length === 0)
       this.#context.builder.leaveOut({ at, reason: 'TOKEN_SUM_DIFFERS', meters: restOf(stated, only) });
-    }
     const isPart = isCut && found.every((sums) => isWithin(sums, stated));
     this.#context.find('TOKEN_SUM_DIFFERS', at, {
       about: scope,

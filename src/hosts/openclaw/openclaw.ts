@@ -52,11 +52,7 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   const builder = new ReadingBuilder(options);
   const context = new Context(builder, readProfile(options, builder));
   const entries = new Map<EntryKind, Entry[]>();
-  for (const file of files) {
-    for (const entry of entriesOf(file, builder)) {
-      addTo(entries, entry.kind, entry);
-    }
-  }
+  for (const file of files) for (const entry of entriesOf(file, builder)) addTo(entries, entry.kind, entry);
   const calls = new Calls(context);
   const events = new AgentEvents(context, calls);
   const models = new ModelCalls(context);
@@ -93,10 +89,9 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   audit.finish();
   models.finish();
   calls.finish();
-  for (const kind of ['pipeline', 'unknown'] as const) {
+  for (const kind of ['pipeline', 'unknown'] as const)
     for (const { at, type } of entries.get(kind) ?? [])
       builder.drop(at, type, kind === 'pipeline' ? 'PIPELINE_EVENT' : 'UNKNOWN_ITEM');
-  }
   const reading = inFileOrder(builder.finish(), files, true);
   return files.length < 2 ? reading : { ...reading, claims: inTimeOrder(reading.claims, afterAuthority()) };
 }

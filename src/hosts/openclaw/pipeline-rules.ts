@@ -22,8 +22,6 @@ export const PIPELINE_RULES = rulesOf({
   'OC-9.15': 'nothing follows a cancelled event',
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
-
 export const finding = findingsOf({
   UNKNOWN_ITEM: ['INPUT', 'invalid'],
   HANDLERS_MISSING: ['INPUT', 'invalid', undefined, 'none stated'],
@@ -67,5 +65,4 @@ export const finding = findingsOf({
   FAILED_CLOSED: ['OC-9.13', 'violation', 'allow', 'cancel'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

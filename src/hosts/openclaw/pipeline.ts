@@ -120,9 +120,8 @@ class Pipeline {
       else if (!MEMBERS[kind](found))
         this.#find('MEMBER_INVALID', at, { about, expected: member, actual: typeNameOf(found) });
     }
-    for (const member of value.keys()) {
+    for (const member of value.keys())
       if (!Object.hasOwn(ENVELOPE, member)) this.#find('MEMBER_UNKNOWN', at, { about, actual: member });
-    }
     const family = textAt(value, 'family');
     if (family !== undefined && !PIPELINE_FAMILIES.has(family))
       this.#find('FAMILY_UNKNOWN', at, { about, actual: family });
@@ -131,19 +130,15 @@ class Pipeline {
   #stage(at: HostPlace, trace: SourceObject): void {
     const name = textAt(trace, 'stage') ?? '';
     const about = textAt(trace, 'eventId') ?? name;
-    if (!PIPELINE_FAMILIES.has(name)) {
-      this.#find('FAMILY_UNKNOWN', at, { about, actual: name });
-    }
+    if (!PIPELINE_FAMILIES.has(name)) this.#find('FAMILY_UNKNOWN', at, { about, actual: name });
     const rule = PIPELINE_FAMILIES.get(name);
     this.#checkEventOf(at, trace, name, about);
     const mode = textAt(trace, 'mode');
-    if (mode === undefined || (rule !== undefined && mode !== rule.mode)) {
+    if (mode === undefined || (rule !== undefined && mode !== rule.mode))
       this.#find('MODE_WRONG', at, { about, expected: rule?.mode ?? 'a mode', actual: mode ?? 'none' });
-    }
     const policy = textAt(trace, 'failPolicy');
-    if (policy !== 'open' && policy !== 'closed') {
+    if (policy !== 'open' && policy !== 'closed')
       this.#find('POLICY_NOT_STATED', at, { about, actual: policy ?? 'none' });
-    }
     const all = listAt(trace, 'handlers');
     if (all === undefined || all.length > MAX_HANDLERS) {
       this.#find(all === undefined ? 'HANDLERS_MISSING' : 'TOO_MANY_HANDLERS', at, {
@@ -181,13 +176,11 @@ class Pipeline {
       return;
     }
     const family = textAt(event.value, 'family');
-    if (family !== name) {
+    if (family !== name)
       this.#find('FAMILY_DIFFERS', at, { about, expected: family, actual: name, related: [event.at] });
-    }
     const after = objectAt(trace, 'event');
-    if (after !== undefined && !isSame(after, event.value)) {
+    if (after !== undefined && !isSame(after, event.value))
       this.#find('EVENT_CHANGED', at, { about, expected: 'the event as it was', related: [event.at] });
-    }
   }
 
   #checkHandler({ at, about, rule, mode, name }: Stage, handler: Handler): void {
@@ -198,9 +191,8 @@ class Pipeline {
       this.#find('CLASS_INVALID', place, { about, expected, actual: handler.classText });
       return;
     }
-    if (rule !== undefined && !rule.classes.includes(kind)) {
+    if (rule !== undefined && !rule.classes.includes(kind))
       this.#find('CLASS_NOT_ALLOWED', place, { about, expected: rule.classes.join(', '), actual: kind });
-    }
     if (handler.mode !== undefined && handler.mode !== mode)
       this.#find('MODE_WRONG', place, { about, expected: mode, actual: handler.mode });
     if (handler.isAsync && mode === 'sync-sequential' && !handler.isRejected)
@@ -237,25 +229,23 @@ class Pipeline {
       seen.add(name);
       const before = handlers[index - 1];
       if (before === undefined) continue;
-      if (comparePlaces(before, handler, isLess) > 0) {
+      if (comparePlaces(before, handler, isLess) > 0)
         this.#find('ORDER_WRONG', handler.placeIn(at), {
           about,
           expected: `before ${before.id}`,
           actual: `${handler.id} after it`,
         });
-      }
       if (
         mode !== 'parallel' &&
         before.endedAt !== undefined &&
         handler.startedAt !== undefined &&
         isLess(handler.startedAt, before.endedAt)
-      ) {
+      )
         this.#find('HANDLERS_OVERLAP', handler.placeIn(at), {
           about,
           expected: `not before ${before.endedAt}`,
           actual: handler.startedAt,
         });
-      }
     }
   }
 
@@ -269,12 +259,10 @@ class Pipeline {
         handler.kind === 'veto' && handler.isApplied && textAt(handler.result, 'decision') === 'cancel',
     );
     const failure = ran.findIndex((handler) => handler.isClosed && handler.error !== undefined);
-    if (veto >= 0 && isTerminal && ran.length > veto + 1) {
+    if (veto >= 0 && isTerminal && ran.length > veto + 1)
       this.#find('RAN_AFTER_CANCEL', ran[veto + 1]!.placeIn(at), { about, actual: ran[veto + 1]!.id });
-    }
-    if (failure >= 0 && ran.length > failure + 1 && (veto < 0 || failure < veto)) {
+    if (failure >= 0 && ran.length > failure + 1 && (veto < 0 || failure < veto))
       this.#find('RAN_AFTER_FAILURE', ran[failure + 1]!.placeIn(at), { about, actual: ran[failure + 1]!.id });
-    }
     const decision = textAt(trace, 'output', 'decision');
     const chosen = { provider: working.get('provider'), selected: selectedOf(ran) };
     const hasNoBackend =
@@ -303,22 +291,17 @@ class Pipeline {
     }
     if (isCancelled) return;
     const said = valueAt(output, 'context');
-    if (said !== undefined && !isSame(said, context)) {
-      this.#find('CONTEXT_DIFFERS', at, { about });
-    }
+    if (said !== undefined && !isSame(said, context)) this.#find('CONTEXT_DIFFERS', at, { about });
     const left = valueAt(output, 'working');
-    if (left !== undefined && !isSame(left, working)) {
-      this.#find('WORKING_DIFFERS', at, { about });
-    }
+    if (left !== undefined && !isSame(left, working)) this.#find('WORKING_DIFFERS', at, { about });
     const best = selectedOf(handlers);
     const selected = valueAt(output, 'selected') ?? undefined;
-    if (!isSame(best, selected)) {
+    if (!isSame(best, selected))
       this.#find(best === undefined ? 'SELECTED_BY_NOBODY' : 'SELECTED_OTHER', at, {
         about,
         expected: typeof best === 'string' ? best : best === undefined ? 'none' : 'the best candidate',
         actual: typeof selected === 'string' ? selected : typeNameOf(selected),
       });
-    }
   }
 
   #augmented({ at, trace, about }: Stage, applied: readonly Handler[]): SourceObject {
@@ -328,10 +311,9 @@ class Pipeline {
     );
     for (const handler of applied) {
       if (handler.kind !== 'augmenter') continue;
-      for (const [field, value] of objectAt(handler.result, 'add')?.entries() ?? []) {
+      for (const [field, value] of objectAt(handler.result, 'add')?.entries() ?? [])
         if (!addField<SourceValue>(context, field, value, replaceable.has(field), isSame))
           this.#find('REPLACED', handler.placeIn(at), { about, actual: field });
-      }
     }
     return new SourceObject(context);
   }
@@ -342,14 +324,12 @@ class Pipeline {
     for (const handler of applied) {
       if (handler.kind !== 'mutator') continue;
       const sees = objectAt(handler.value, 'sees');
-      if (sees !== undefined && !isSame(sees, new SourceObject(working))) {
+      if (sees !== undefined && !isSame(sees, new SourceObject(working)))
         this.#find('SEES_OTHER', handler.placeIn(at), { about });
-      }
       const patch = objectAt(handler.result, 'patch')?.entries() ?? [];
-      for (const [field] of patch) {
+      for (const [field] of patch)
         if (needsTrust(name, field) && !handler.isTrusted)
           this.#find('MUTATOR_NOT_TRUSTED', handler.placeIn(at), { about, actual: handler.id });
-      }
       working = patchFields<SourceValue>(name, working, patch, overridden);
     }
     return new SourceObject(working);

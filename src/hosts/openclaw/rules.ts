@@ -23,8 +23,6 @@ export const OPENCLAW_RULES = rulesOf({
   'OC-13': 'the times of one recording do not go back',
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
-
 export const finding = findingsOf({
   PROFILE_INVALID: ['INPUT', 'invalid', '{"nonzero_exit":"success"} or {"nonzero_exit":"failure"}'],
   CALL_ENDED_TWICE: ['OC-1', 'invalid', 'a before_tool_call of its own'],
@@ -76,5 +74,4 @@ export const finding = findingsOf({
   COST_TOTAL_DIFFERS: ['OC-14', 'warning'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

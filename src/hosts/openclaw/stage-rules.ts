@@ -11,7 +11,6 @@ export const STAGE_TRACE = 'openclaw.stage.v1';
 /** At most this many handlers has a stage. */
 export const MAX_HANDLERS = 1_000;
 
-/** What a result has, by the class that may give it. */
 export const RESULTS = {
   add: 'augmenter',
   patch: 'mutator',
@@ -152,7 +151,6 @@ export class Followers<P> {
     this.#most = most;
   }
 
-  /** What came of a stage. */
   ended(stage: string, correlation: string, subject: string | undefined, at: P, isCancelled: boolean): void {
     for (const family of DOWNSTREAM.get(stage) ?? []) {
       const key = `${family}\n${correlation}`;

@@ -122,11 +122,9 @@ export class Transcript {
     const context = this.#context;
     const id = textAt(value, 'id');
     const parent = textAt(value, 'parentId');
-    if (id === undefined) {
-      context.find('ENTRY_ID_MISSING', at);
-    } else if (this.#entries.has(id)) {
+    if (id === undefined) context.find('ENTRY_ID_MISSING', at);
+    else if (this.#entries.has(id))
       context.find('ENTRY_ID_REUSED', at, { about: id, related: [this.#entries.get(id)!] });
-    }
     const isFirst = this.#entries.size === 0;
     if (parent !== undefined ? !this.#entries.has(parent) : !isFirst) {
       // A file without a header may be the rest of a transcript.
@@ -155,12 +153,11 @@ export class Transcript {
   /** Calls without a result: a model does not continue without them, but a transcript may end there. */
   #checkOpen(isEnd: boolean): void {
     for (const [callId, all] of this.#open) {
-      for (const asked of all) {
+      for (const asked of all)
         this.#context.find('CALL_WITHOUT_RESULT', asked.at, {
           about: `${this.#session ?? '~'}/${callId}`,
           weight: isEnd || asked.isStopped ? 'warning' : 'invalid',
         });
-      }
     }
     this.#open.clear();
   }

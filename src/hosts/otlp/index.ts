@@ -158,9 +158,7 @@ class SpanReader {
 
   /** Parents and totals are only known when all files are read. */
   finish(): HostReading {
-    for (const span of this.#kept) {
-      this.#checkParent(span);
-    }
+    for (const span of this.#kept) this.#checkParent(span);
     this.#countUsage();
     return this.#reading.finish();
   }
@@ -270,13 +268,12 @@ class SpanReader {
       return false;
     }
     const name = toolNameOf(before);
-    if (name !== tool) {
+    if (name !== tool)
       this.#find('DUPLICATE_CALL', span, {
         expected: `a call of ${name ?? 'none'}`,
         actual: tool ?? 'none',
         related: [before.item.at],
       });
-    }
     return true;
   }
 
@@ -301,10 +298,9 @@ class SpanReader {
     const { attributes, kind, operation, status } = span;
     for (const key of span.repeatedKeys) this.#find('ATTRIBUTE_REPEATED', span, { expected: `one ${key}` });
     const required = REQUIRED.get(operation) ?? (kind === 'inference' ? REQUIRED_OF_MODELS : []);
-    for (const name of required) {
+    for (const name of required)
       if (attributeText(attributes, ...(OLDER_NAMES[name] ?? []), name) === undefined)
         this.#find('ATTRIBUTE_MISSING', span, { expected: name });
-    }
     const error = attributeText(attributes, 'error.type');
     if (error !== undefined && status === 'ok') this.#find('STATUS_DISAGREES', span, { actual: error });
     if (error === undefined && status === 'error') this.#find('ERROR_TYPE_MISSING', span);

@@ -20,8 +20,6 @@ export const OTLP_RULES = rulesOf({
   'OT-12': ['every call has a span', 'spans are sampled and dropped, and nothing counts them'],
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
-
 export const finding = findingsOf({
   DUPLICATE_SPAN: ['OT-1', 'invalid', 'the span as it was before', 'another'],
   END_BEFORE_START: ['OT-2', 'invalid'],
@@ -42,5 +40,4 @@ export const finding = findingsOf({
   USAGE_IN_LOG: ['OT-15', 'info'],
 });
 
-/** A code of the table. */
 export type Code = Parameters<typeof finding>[0];

@@ -10,7 +10,6 @@ import {
 import type { SourceItem } from '../shared/host.js';
 import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../shared/values.js';
 
-/** Attributes by key. */
 export type Attributes = ReadonlyMap<string, SourceValue>;
 
 export interface Span {

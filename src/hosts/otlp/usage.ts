@@ -36,9 +36,7 @@ export function countUsage<T extends UsageSpan>(
 ): ReadonlyMap<T, CountedUsage<T>> {
   const parents = withoutCircles(spans, above);
   const children = new Map<T, T[]>();
-  for (const [span, parent] of parents) {
-    addTo(children, parent, span);
-  }
+  for (const [span, parent] of parents) addTo(children, parent, span);
   const order = spans.filter((span) => !parents.has(span));
   for (let next = 0; next < order.length; next++)
     for (const child of children.get(order[next]!) ?? []) order.push(child);

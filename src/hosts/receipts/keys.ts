@@ -12,7 +12,6 @@ import type { HostFile } from '../shared/host.js';
 import { jsonIn } from '../shared/reading.js';
 import { listAt, objectAt, textAt, timeOfText, valueAt } from '../shared/values.js';
 
-/** What the aid `keys` is, in a few words. */
 export const KEYS_AID =
   'public keys of issuers: one key, or names with their keys (JSON, JWKS, a DID document)';
 

@@ -31,7 +31,6 @@ export interface ReceiptSignature {
   readonly pointer: string;
 }
 
-/** A receipt's place in a chain of its format. */
 export interface ReceiptLink {
   readonly chain: string;
   readonly sequence: bigint;
@@ -54,7 +53,6 @@ export interface ReceiptAction {
   readonly meters?: MeterVector | undefined;
 }
 
-/** A receipt, read. */
 export interface Receipt {
   readonly at: HostPlace;
   readonly value: SourceValue;

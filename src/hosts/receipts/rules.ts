@@ -11,7 +11,6 @@ export const COMMON_RULES = rulesOf({
     'a chain begins with its first receipt, each later one names the one before it, and none is missing',
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is the same each time. */
 export const finding = findingsOf({
   MALFORMED: ['RC-1', 'invalid'],
   SHAPE_UNUSUAL: ['RC-1', 'warning'],

@@ -4,11 +4,12 @@ import { SourceNumber, SourceObject, type SourceValue } from '../../base/json/so
 import type { HostFinding, HostPlace, SourceItem } from '../shared/host.js';
 import { amountOf, timeOfText, valueAt } from '../shared/values.js';
 import { finding } from './rules.js';
+import { escapePointer } from '../../base/json/pointer.js';
+import type { ValueFault } from '../../base/fault.js';
 
 /** The longest text of an id, a name or a key, in UTF-16 code units. */
 const MAX_TEXT_LENGTH = 4_096;
 
-/** What a text is to be. */
 export interface TextShape {
   readonly pattern?: RegExp | undefined;
   /** For people: what the pattern stands for. */
@@ -52,7 +53,7 @@ export class Shape {
   }
 
   place(path: readonly string[]): HostPlace {
-    return { ...this.at, pointer: `${this.at.pointer ?? ''}${pointerOf(path)}` };
+    return placeIn(this.at, pointerOf(path));
   }
 
   value(...path: readonly string[]): SourceValue | undefined {
@@ -134,7 +135,7 @@ function hasOffset(text: string): boolean {
 
 /** RFC 6901. */
 export function pointerOf(path: readonly (string | number)[]): string {
-  return path.map((name) => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  return path.map((name) => `/${escapePointer(String(name))}`).join('');
 }
 
 /** What a value is, in a few words. */
@@ -144,4 +145,18 @@ export function shown(value: SourceValue | undefined): string {
   if (typeof value === 'string') return value === '' ? 'an empty text' : value;
   if (value instanceof SourceNumber) return value.text;
   return value instanceof SourceObject ? 'an object' : 'an array';
+}
+
+export function fault<Code extends string>(
+  code: Code,
+  pointer: string,
+  expected: string,
+  actual: string,
+): ValueFault<Code> {
+  return { code, pointer, expected, actual };
+}
+
+/** Where a pointer leads that begins at a receipt. */
+export function placeIn(at: HostPlace, pointer: string): HostPlace {
+  return { ...at, pointer: `${at.pointer ?? ''}${pointer}` };
 }

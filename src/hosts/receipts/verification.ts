@@ -63,12 +63,10 @@ export class Verification {
     this.#find({ about: receipt.id, ...found });
   }
 
-  /** Says that a later receipt corrects one. */
   noteCorrection(receipt: Receipt, by: Receipt): void {
     this.#corrected.set(receipt, by);
   }
 
-  /** What corrects a receipt. */
   correctionOf(receipt: Receipt): Receipt | undefined {
     return this.#corrected.get(receipt);
   }
@@ -211,9 +209,7 @@ export function chainsOf<R extends Receipt>(receipts: readonly R[]): ReadonlyMap
   return chains;
 }
 
-/** What chains of a format are like. */
 export interface ChainRules {
-  /** The sequence of the first receipt. */
   readonly first: bigint;
   /** What the first receipt states of the one before it. Default `null`. */
   readonly firstPrevious?: string | null | undefined;

@@ -43,7 +43,6 @@ interface ArchiveFault {
   readonly actual: string;
 }
 
-/** An archive's files, and what is wrong with it. */
 export interface Archive {
   readonly members: readonly HostFile[];
   readonly faults: readonly ArchiveFault[];
@@ -70,13 +69,12 @@ function unzip(bytes: Uint8Array): Uint8Array | ArchiveFault {
   try {
     return gunzipSync(bytes, { maxOutputLength: limit });
   } catch (error) {
-    if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') {
+    if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE')
       return {
         code: 'ARCHIVE_TOO_LARGE',
         expected: `at most ${limit} bytes from ${bytes.length} compressed ones`,
         actual: 'more',
       };
-    }
     return { code: 'ARCHIVE_CORRUPT', expected: 'gzip', actual: 'bytes that do not unpack' };
   }
 }

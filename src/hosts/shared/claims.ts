@@ -11,7 +11,6 @@ import { sourceIdOf, toolOf } from './names.js';
 import { ONE_CALL } from './usage.js';
 import { authorityOf } from './order.js';
 
-/** A claim's event, and where it comes from. */
 export interface ClaimedEvent {
   readonly event: AnyEvent;
   /** `source.id` */

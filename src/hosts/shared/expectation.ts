@@ -47,11 +47,9 @@ function assertSense({ window = {}, tools = [], counts = [], sequences = [] }: R
   const { from, until } = window;
   if (from !== undefined && until !== undefined && compareTimestamps(from, until) >= 0)
     throw refuse('/window/until', `a time after ${from}`, until);
-  for (const [list, ranges] of Object.entries({ tools, counts })) {
-    for (const [index, { min = 0, max }] of ranges.entries()) {
+  for (const [list, ranges] of Object.entries({ tools, counts }))
+    for (const [index, { min = 0, max }] of ranges.entries())
       if (max !== undefined && max < min) throw refuse(`/${list}/${index}/max`, `at least ${min}`, `${max}`);
-    }
-  }
   for (const [index, { of, prefix, first, last }] of sequences.entries()) {
     const pointer = `/sequences/${index}`;
     if (last < first) throw refuse(`${pointer}/last`, `at least ${first}`, `${last}`);
@@ -99,10 +97,9 @@ export class Expectations {
     this.#expectation = expectation;
     const { tools = [], counts = [], sequences = [] } = expectation;
     const names = [LEDGER, ...sources.map(({ name }) => name)];
-    for (const [list, promises] of Object.entries({ counts, sequences })) {
+    for (const [list, promises] of Object.entries({ counts, sequences }))
       for (const [index, { of }] of promises.entries())
         if (!names.includes(of)) throw refuse(`/${list}/${index}/of`, names.join(' or '), printable(of));
-    }
     this.#tools = tools.map(({ tool, min = 1, max }) => ({
       tool,
       min,

@@ -10,14 +10,12 @@ import type { Digest } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import type { Bounds, Check } from '../../format/schema/generated/types.js';
 
-/** A file as it was given. */
 export interface HostFile {
   /** As the user named it; `stdin`. Of a member of an archive the archive's name, `!` and its path. */
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
-/** Where something is in the files. */
 export interface HostPlace {
   /** {@link HostFile.name} */
   readonly file: string;
@@ -40,7 +38,6 @@ export interface HostRule {
 /** As the findings of a ledger (SPEC §8): broken or missing evidence; intact evidence of something not allowed; neither. */
 export type HostFindingClass = 'invalid' | 'violation' | 'none';
 
-/** What a host's rule, or the reading of its files, finds. */
 export interface HostFinding {
   /** {@link HostRule.id}; `INPUT` for what no rule of the host is about: text that is not JSON, a member that is missing. */
   readonly rule: string;
@@ -124,7 +121,6 @@ export interface GrantClaim extends AuthorizationClaim {
   readonly bounds?: Bounds | undefined;
 }
 
-/** A decision about one action. */
 export interface ActionClaim extends AuthorizationClaim {
   readonly kind: 'action';
   /** The host's own name; any text of at least one character. */
@@ -135,7 +131,6 @@ export interface ActionClaim extends AuthorizationClaim {
   readonly reservation?: MeterVector | undefined;
 }
 
-/** What was done. */
 export interface ExecutionClaim extends ClaimBase {
   readonly kind: 'execution';
   /** {@link ClaimBase.id} of what authorizes it. Where the source states none, leave it out: the ledger then shows AUTH_NOT_FOUND. */
@@ -199,7 +194,6 @@ export interface LeftOut {
   readonly meters: MeterVector;
 }
 
-/** What a host's files say. */
 export interface HostReading {
   /** Every item of every file, in order; none is left out. */
   readonly items: readonly HostItem[];
@@ -238,7 +232,6 @@ export interface HostOptions {
   readonly unverified?: boolean | undefined;
 }
 
-/** A host system: one folder of `hosts/`. */
 export interface Host {
   /** `cgf`: names it on the command line, in `source.system` and in the types of its evidence, `x.cgf.…`. */
   readonly name: string;
@@ -275,7 +268,6 @@ export interface Checker {
   check(files: readonly HostFile[], options?: HostOptions): Pick<HostReading, 'items' | 'findings'>;
 }
 
-/** One item of a file, read. */
 export interface SourceItem {
   readonly at: HostPlace;
   readonly bytes: Uint8Array;

@@ -13,7 +13,6 @@ import { sumLeftOut } from './usage.js';
 /** How many findings a report lists, unless more are asked for. */
 const DEFAULT_MAX_FINDINGS = 1_000;
 
-/** What goes into a report. */
 export interface ImportReportOptions {
   /** Default 1,000. The total is never cut. */
   readonly maxFindings?: number | undefined;

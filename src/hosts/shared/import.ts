@@ -17,7 +17,6 @@ import type { Host, HostFile, HostFinding, HostReading } from './host.js';
 import { type HostReadOptions, readHost } from './read-host.js';
 import { findingsOf } from './findings.js';
 
-/** What a ledger has of one system. */
 export interface KnownLedger {
   /** The id of its genesis event, `sha-256:…`: new events are bound to it. Undefined of bare events. */
   readonly ledgerId: string | undefined;
@@ -39,13 +38,11 @@ export interface AuthorityCounts {
   readonly ownGrants: number;
 }
 
-/** What an import is for. */
 export interface PlanOptions extends HostReadOptions {
   /** The ledger that the events are for; see {@link readKnownLedger}. Without it they are bound to none. */
   readonly into?: KnownLedger | undefined;
 }
 
-/** What an import would write. */
 export interface ImportPlan {
   readonly host: Host;
   readonly reading: HostReading;
@@ -207,16 +204,14 @@ function sourceOf(event: JsonObject): { readonly system?: unknown; readonly id?:
 /** The earliest time that files state of what is to be recorded: for the genesis of a ledger that is made for it. */
 export function firstTimeOf({ claims }: Pick<HostReading, 'claims'>): string | undefined {
   let first: string | undefined;
-  for (const { occurredAt } of claims) {
+  for (const { occurredAt } of claims)
     if (first === undefined || compareTimestamps(occurredAt, first) < 0) first = occurredAt;
-  }
   return first;
 }
 
 /** So many appends wait for the disk at once. */
 const MAX_WAITING = 2_000;
 
-/** What {@link appendImport} did. */
 export interface ImportResult {
   readonly appended: number;
   /** Events that were there by then: another process imported the same. */

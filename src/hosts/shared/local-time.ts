@@ -3,7 +3,6 @@
  * times, its own schema. Reading files is synchronous, so that what was said holds for one reading and ends with it.
  */
 
-/** What times without an offset are of. */
 export interface TimeZone {
   /** As it was given: `Europe/Berlin`, `+02:00`, `UTC`. */
   readonly name: string;

@@ -13,7 +13,6 @@ import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { Host, HostPlace, HostReading } from './host.js';
 import { planReading } from './import.js';
 
-/** A call, and where it stands. */
 export interface RecordedCall extends MadeCall {
   readonly principalId: string;
   /** Of a record of a ledger. */

@@ -9,7 +9,6 @@ import { encodeUtf8 } from '../../base/bytes/text.js';
 import { escapeToolName } from '../../base/value/tool.js';
 import type { JsonObject } from '../../base/json/value.js';
 
-/** Kinds of principals. */
 export type PrincipalKind = 'human' | 'service' | 'agent' | 'org';
 
 const MAX_PRINCIPAL_LENGTH = 255;

@@ -363,13 +363,12 @@ export function* membersOf(
   pointer: string,
   list: readonly SourceValue[],
 ): Generator<SourceItem, void, void> {
-  for (const [index, value] of list.entries()) {
+  for (const [index, value] of list.entries())
     yield {
       at: { ...at, pointer: `${pointer}/${index}` },
       bytes: encodeUtf8(compactJson(value)),
       value,
     };
-  }
 }
 
 /** The value as JSON text without white space, its members in their own order and its numbers as they were written. */

@@ -8,7 +8,6 @@ import { compareQuantities, formatQuantity } from '../../base/value/quantity.js'
 import type { LedgerCall } from './ledger-calls.js';
 import type { Seen } from './reconcile-sources.js';
 
-/** What is compared of a call. */
 export type CallAspect = 'tool' | 'params' | 'decision' | 'execution' | 'outcome' | 'meters';
 interface Difference {
   readonly code: ReconcileCode;
@@ -158,7 +157,6 @@ function digestText(digest: Digest | undefined): string {
 
 const MAX_VALUE = 200;
 
-/** What is found of a call, or of all of them, in words. */
 const WORDS = {
   TOOL_DIFFERS: 'ledger and source name different tools for one call',
   PARAMS_DIFFER: 'ledger and source have different parameters of one call',

@@ -14,7 +14,6 @@ const MAX_CALLS_PER_ID = 64;
 const MAX_CALLS_PER_CONTENT = 4;
 const MORE_CALLS_PER_CONTENT = 64;
 
-/** What became of a call in one source. */
 export type Found =
   | { readonly kind: 'none' }
   | { readonly kind: 'ambiguous' }

@@ -86,7 +86,6 @@ export function recogniseHost(file: HostFile, hosts: readonly Host[]): Host {
   return host;
 }
 
-/** An observation of a source, as it is compared. */
 export interface Seen {
   readonly index: number;
   readonly observation: Observation;
@@ -101,7 +100,6 @@ export type FoundBy = 'id' | 'meta' | 'item' | 'content';
 /** Observations of one id that are looked at; more of them are not told apart. */
 const MAX_CANDIDATES = 64;
 
-/** One source, indexed. */
 export class IndexedSource {
   readonly source: ReconcileSource;
   readonly seen: readonly Seen[];

@@ -49,7 +49,6 @@ import { IndexedSource, type ReconcileSource, type Seen } from './reconcile-sour
 export const RECONCILE_STATEMENT =
   'This compares what the ledger and the given files recorded, and nothing else. It does not say that what none of them recorded did not happen.';
 
-/** How a ledger is reconciled. */
 export interface ReconcileOptions {
   /** Which calls are counted. Default: all. What is compared with what does not depend on it. */
   readonly selection?: RecordSelection | undefined;
@@ -61,7 +60,6 @@ export interface ReconcileOptions {
   readonly windowSeconds?: number | undefined;
   /** The most calls, and the most findings, that the report lists; all are counted. Default 1,000. */
   readonly maxListed?: number | undefined;
-  /** Called with each call when its state is known. */
   readonly onCall?: ((call: ReconcileCall) => void) | undefined;
 }
 
@@ -173,10 +171,9 @@ export class Reconciler {
   constructor(sources: readonly ReconcileSource[], options: ReconcileOptions = {}) {
     checkOptions('Reconciler', options, OWN_OPTIONS);
     const { windowSeconds = 300, maxListed = DEFAULT_LISTED, expectation } = options;
-    for (const [name, value] of Object.entries({ windowSeconds, maxListed })) {
+    for (const [name, value] of Object.entries({ windowSeconds, maxListed }))
       if (!Number.isSafeInteger(value) || value < 0)
         throw new RangeError(`${name} must be an integer of at least 0`);
-    }
     if (new Set(sources.map(({ name }) => name)).size < sources.length)
       throw new RangeError('each source must have a name of its own');
     this.#options = { ...options, windowSeconds, maxListed };
@@ -367,9 +364,8 @@ export class Reconciler {
 
   #countAgreed(compared: readonly Compared[]): void {
     const aspects = new Set<CallAspect>();
-    for (const { isSameFile, comparison } of compared) {
+    for (const { isSameFile, comparison } of compared)
       if (!isSameFile) for (const aspect of comparison.agreed) aspects.add(aspect);
-    }
     for (const aspect of aspects) this.#agreed[aspect] += 1;
   }
   #settleUnclaimed({ source: indexed, seen, isAmbiguous }: Unclaimed): void {

@@ -47,9 +47,8 @@ export function amountFacts(amounts: StatedAmounts): JsonObject {
 /** Amounts by unit as a meter vector. */
 export function metersOf(amounts: StatedAmounts): MeterVector {
   const meters: Meter[] = [];
-  for (const [unit, amount] of Object.entries(amounts)) {
+  for (const [unit, amount] of Object.entries(amounts))
     if (amount !== undefined) meters.push({ unit, amount });
-  }
   return meters;
 }
 
@@ -122,7 +121,6 @@ const MAX_UNITS = 1_000;
 /** Which sum of a unit: all of the ledger, all of a source, or what of either both have. */
 type Slot = 'ledger' | `${'source' | 'compared_ledger' | 'compared_source'}:${number}`;
 
-/** Sums by unit, of the ledger and of each source, exactly. */
 export class ReconcileSums {
   leftOut = 0;
   readonly #byUnit = new Map<string, Map<Slot, Rational>>();

@@ -11,7 +11,6 @@ import type { Appended } from '../writer/ledger.js';
 /** The ledger's grants deny the call; the function was not run. `code` is that of the decision, such as `METER_CAP_EXCEEDED`. */
 export class DeniedError extends NorthrootError {
   readonly decision: RecordedDecision;
-  /** The bound that decided, and what it has left. */
   readonly bound: DecidingBound | undefined;
 
   constructor(toolName: string, decision: RecordedDecision) {

@@ -44,7 +44,6 @@ export type LiveRequest = Omit<ActionRequest, 'principalId'> & {
   readonly principalId?: string;
 };
 
-/** What a guarded function receives. */
 export interface GuardContext {
   /** Aborts with the guard's own signal, or when the ledger is closed by a signal. */
   readonly signal: AbortSignal;
@@ -139,7 +138,6 @@ interface GuardParts {
   readonly ticks: () => number;
 }
 
-/** An execution, as it may be in the ledger. */
 interface Written {
   event: object;
 }

@@ -76,7 +76,6 @@ import { Guard, type GuardedFunction, type GuardOptions, type LiveRequest } from
 export interface LiveLedgerOptions extends Omit<LedgerOptions, 'decides' | 'stopsAtRefusal'>, HonourOptions {
   /** Default: the ledger's own grants (`GrantEvaluator`). */
   readonly policy?: AuthorizeOptions['policy'] | undefined;
-  /** What guards price calls of models by. */
   readonly prices?: CallPricing | undefined;
   /** How much `LEDGER.contents` may hold, in bytes; each file counts for at least 4,096. Default 1 GiB. */
   readonly maxContentsBytes?: number | undefined;
@@ -447,9 +446,8 @@ export class LiveLedger {
     const { startedAt, endedAt, errorCode, meterUsed } = outcome;
     const { meterBasis, modelId, provider, pricingSnapshotDigest } = outcome;
     checkDetails('record', { meterBasis, modelId, provider, pricingSnapshotDigest });
-    for (const [name, value] of Object.entries({ startedAt, endedAt, outcome: outcome.outcome })) {
+    for (const [name, value] of Object.entries({ startedAt, endedAt, outcome: outcome.outcome }))
       checkString('record', name, value);
-    }
     if (!Array.isArray(meterUsed)) throw new TypeError('record: expected meterUsed to be an array');
     const makes = (state: VerifyState, id: string): Entry => {
       const permission = findPermission(state, id, {
@@ -907,7 +905,6 @@ export class LiveLedger {
   }
 }
 
-/** What a revocation may stop. */
 interface Stoppable {
   /** The action, `sha-256:…`; undefined while there is none. */
   readonly running: string | undefined;

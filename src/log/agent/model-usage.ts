@@ -31,7 +31,6 @@ export interface ModelUsage {
   readonly outputVideo?: number | undefined;
   /** Requests made. Default: 1 where the provider charges for requests. */
   readonly requests?: number | undefined;
-  /** Searches of the web that the provider made. */
   readonly webSearches?: number | undefined;
   /** Images made, for models that are priced by image. */
   readonly images?: number | undefined;
@@ -40,7 +39,6 @@ export interface ModelUsage {
 /** The code of what a provider states of usage and cannot be read: such a call was made, and how much it used is not known. */
 export const MODEL_USAGE_INVALID = 'MODEL_USAGE_INVALID';
 
-/** The usage of a call, and of which model. */
 export interface ModelCall extends ModelUsage {
   /** The model that answered, as its provider names it. */
   readonly model: string;
@@ -49,7 +47,6 @@ export interface ModelCall extends ModelUsage {
   readonly at?: string | undefined;
 }
 
-/** What a call cost. */
 export interface PricedCall {
   readonly usd: Meter;
   readonly provider: string;
@@ -57,7 +54,6 @@ export interface PricedCall {
   readonly pricingSnapshotDigest: Digest;
 }
 
-/** Prices calls of models. */
 export interface CallPricing {
   /** Every unit that a call may be metered in. */
   readonly units: readonly string[];

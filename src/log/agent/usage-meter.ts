@@ -8,7 +8,6 @@ import type { MeterBasis } from '../../format/schema/generated/types.js';
 import type { ExecutionDetails } from '../policy/record.js';
 import type { CallPricing, ModelCall } from './model-usage.js';
 
-/** Units that are always measured. */
 const MEASURED = ['calls', 'time.ms'];
 const MAX_UNITS = MAX_METERS - MEASURED.length;
 

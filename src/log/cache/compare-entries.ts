@@ -47,9 +47,8 @@ export async function compareEntries(own: Entries, expected: Entries): Promise<s
     await a.return(undefined);
     await b.return(undefined);
   }
-  for (const [name, counts] of timelines) {
+  for (const [name, counts] of timelines)
     if (counts.own !== counts.expected || !isSameTimeline(own, expected, name)) differences.push(`t:${name}`);
-  }
   return differences;
 }
 

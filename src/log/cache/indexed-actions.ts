@@ -93,9 +93,8 @@ export class IndexedActions extends ActionTable {
   }
 
   override *open(): Generator<OpenAction, void, void> {
-    for (const { place, toolName } of this.values()) {
+    for (const { place, toolName } of this.values())
       yield { eventId: place.eventId, seq: place.seq, toolName };
-    }
   }
 
   async load(): Promise<void> {

@@ -62,7 +62,6 @@ const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 /** The most events kept in memory between writes. */
 const MAX_LOADED = 20_000;
 
-/** The last indexed line, compared with the ledger. */
 interface LastLine {
   readonly file: string;
   /** In bytes; the length is without `\n`. */
@@ -142,7 +141,6 @@ export class IndexedState {
   readonly #signers: EntryTable<SignerTally>;
   /** Roots of folded findings, by cause. */
   readonly #folds: CountedTable<Finding>;
-  /** The first finding of each rank. */
   readonly #first: EntryTable<Finding>;
   #records: RecordEntries | undefined;
 

@@ -40,7 +40,6 @@ import {
 import { type Entries, isCount } from './tables.js';
 import { isUsedUp } from '../../rules/verify/event-index.js';
 
-/** A grant above an event, with its accounts before and after it. */
 interface AccountsAround {
   readonly grantId: string;
   readonly before: ReadonlyMap<string, Account>;
@@ -72,7 +71,6 @@ const HASH_LENGTH = 43;
 /** Errors that mean that the store is not the one that was indexed. Others say nothing about the index. */
 const MISFIT = new Set(['FILE_NOT_FOUND', 'FILE_CHANGED', 'LEDGER_CONFLICT', 'NOT_A_LEDGER']);
 
-/** What lines are read from. */
 export type LineReader = Pick<LedgerStore, 'readLine'>;
 
 /** Reads records by index; see the head of this file. */

@@ -32,7 +32,6 @@ export const MAX_LISTED_CONTENTS = 1_048_576;
 
 const NAME = /^[0-9a-f]{64}$/;
 
-/** How contents are kept. */
 export interface ContentOptions {
   /** How much the folder may hold, in bytes; each file counts for at least 4,096. Default 1,073,741,824 (1 GiB). */
   readonly maxBytes?: number | undefined;

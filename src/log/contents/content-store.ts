@@ -31,7 +31,6 @@ const LEAST_FILE_BYTES = 4_096;
 const FOLDER_PERMISSIONS = 0o700;
 const FILE_PERMISSIONS = 0o600;
 
-/** What is kept of a content. */
 export type KeptContent =
   | { readonly status: 'attached'; readonly bytes: Uint8Array }
   /** Nothing has that name. */
@@ -39,7 +38,6 @@ export type KeptContent =
   /** What has that name is no file of at most 1 MiB with that digest: it is not shown. */
   | { readonly status: 'mismatch' };
 
-/** A digest's algorithm. */
 export interface ContentAlgorithm {
   /** As in events, such as `blake3`. */
   readonly alg: string;
@@ -49,7 +47,6 @@ export interface ContentAlgorithm {
 
 const BY_SHA256: ContentAlgorithm = { alg: SHA256, hash: sha256 };
 
-/** Options of {@link ContentStore}. */
 export interface ContentStoreOptions {
   /** What names the contents. Default: SHA-256. */
   readonly algorithm?: ContentAlgorithm | undefined;
@@ -57,7 +54,6 @@ export interface ContentStoreOptions {
   readonly maxBytes?: number | undefined;
 }
 
-/** What it stands on. */
 interface Footing {
   readonly fileSystem?: FileSystem;
   /** Called before the folder is made. */

@@ -7,7 +7,6 @@ import { ingestJson } from '../../base/json/ingest.js';
 import { findInvalidUtf8 } from '../../base/json/utf8.js';
 import type { JsonValue } from '../../base/json/value.js';
 
-/** What a content is, as it can be shown. */
 export type ReadableContent =
   | { readonly json: JsonValue }
   | { readonly text: string }

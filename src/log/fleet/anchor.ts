@@ -26,7 +26,6 @@ import {
 import { findCheckpoint } from '../read/find-checkpoint.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
 
-/** The type of anchors. */
 export const ANCHOR_TYPE = 'x.northroot.anchor';
 
 /** A longer note would not fit into a record. */
@@ -40,7 +39,6 @@ export interface AnchorOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What an anchor says of a child. */
 export interface LedgerAnchor {
   /** The child, `sha-256:…`. */
   readonly childId: string;
@@ -52,7 +50,6 @@ export interface LedgerAnchor {
   readonly note: string;
 }
 
-/** An anchor, and where it stands in the parent. */
 export interface RecordedAnchor extends LedgerAnchor {
   readonly seq: number;
   /** `sha-256:…` */
@@ -192,7 +189,6 @@ export async function verifyAnchoringParent(
   return { ...verified, anchors: verified.result.hasInvalid ? new Map() : last.anchors };
 }
 
-/** Keeps the last anchor of each child. */
 export class AnchorList {
   readonly #last = new Map<string, RecordedAnchor>();
 

@@ -10,7 +10,6 @@ import { sliceParamsDigest } from '../../rules/bounds/slice.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { listSliceGrants } from './grant-slice.js';
 
-/** A slice that a ledger set aside. */
 interface OwnSlice {
   /** `sha-256:…` */
   readonly eventId: string;
@@ -34,7 +33,6 @@ interface OwnGrant {
   >;
 }
 
-/** What a ledger sets aside for others. */
 export interface SetAside {
   readonly slices: readonly OwnSlice[];
   /** By id, in ledger order. */
@@ -101,7 +99,6 @@ export function listSpent(state: VerifyState): SpentSlice[] {
   return [...spent.values()];
 }
 
-/** A ledger of a fleet. */
 export interface FleetPart {
   readonly path: string;
   /** `sha-256:…` */

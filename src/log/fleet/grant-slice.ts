@@ -3,7 +3,7 @@
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText } from '../../base/value/digest.js';
-import type { AmountsByUnit, Meter } from '../../base/value/meter.js';
+import { amountsByUnit } from '../../base/value/meter.js';
 import { compareQuantities, formatQuantity, type Quantity } from '../../base/value/quantity.js';
 import { compareTimestamps } from '../../base/value/timestamp.js';
 import type { Draft } from '../../format/event/build.js';
@@ -29,7 +29,7 @@ export function draftSliceGrant(slice: GivenSlice, options: SliceGrantOptions): 
   const own = draftGrant({
     ...rest,
     principalId: slice.principalId,
-    meterCaps: { ...amountsOf(slice.caps), ...meterCaps },
+    meterCaps: { ...amountsByUnit(slice.caps), ...meterCaps },
     slice: { ledgerId: slice.ledgerId, eventId: slice.eventId },
     ...defined({ expiresAt: expiresAt ?? slice.expiresAt }),
   });
@@ -48,10 +48,6 @@ export function draftSliceGrant(slice: GivenSlice, options: SliceGrantOptions): 
 }
 
 const ZERO: Quantity = { t: 'int', v: '0' };
-
-function amountsOf(caps: readonly Meter[]): AmountsByUnit {
-  return Object.fromEntries(caps.map(({ unit, amount }) => [unit, amount]));
-}
 
 export function exceeded(expected: string, actual: string): NorthrootError {
   return new NorthrootError('SLICE_EXCEEDED', `the slice has ${expected}, found ${actual}`, {

@@ -169,7 +169,6 @@ function isMore({ accounts: more }: Grant, { accounts: less }: Grant): boolean {
   return isOneMore;
 }
 
-/** A grant of a ledger, and its bounds. */
 async function readGrant(ledger: Ledger, eventId: string, signal: AbortSignal | undefined) {
   const event = await readEvent(ledger, eventId, signal);
   return event?.authorization.kind === 'grant' && event.authorization.bounds !== undefined

@@ -41,7 +41,6 @@ export interface SettleSlicesOptions {
 export interface ClosedSlice {
   /** The slice's action in the parent, `sha-256:…`. */
   readonly sliceId: string;
-  /** The grant in the child. */
   readonly grantId: string;
   /** Of each unit that the grant caps. */
   readonly used: readonly Meter[];
@@ -54,7 +53,6 @@ export type SliceSettlement = Pick<ClosedSlice, 'sliceId' | 'used'> & {
   readonly note: string;
 };
 
-/** A slice of a child, and whether it is settled in its parent. */
 export interface SettledSlice {
   /** The slice's action in the parent, `sha-256:…`. */
   readonly sliceId: string;
@@ -211,7 +209,6 @@ function grantsOf(state: VerifyState, parentId?: string): Map<string, string> {
   return grants;
 }
 
-/** The ids of the open slices of a child in its parent. */
 async function openSlices(state: VerifyState, childId: string): Promise<string[]> {
   const { actions } = state.links;
   await actions.load?.();

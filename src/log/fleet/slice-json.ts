@@ -6,7 +6,6 @@ import type { Quantity } from '../../base/value/quantity.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import { readLedgerId, type GivenSlice } from './slice.js';
 
-/** The JSON of a slice. */
 export interface SliceJson {
   readonly ledger_id: string;
   readonly event_id: string;

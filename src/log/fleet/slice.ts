@@ -28,7 +28,6 @@ import { reservedBy } from '../policy/record.js';
 import { findGrants } from '../policy/revoke.js';
 import type { Ledger } from '../writer/ledger.js';
 
-/** What a parent set aside for a child. */
 export interface GivenSlice {
   /** The parent ledger, `sha-256:…`. */
   readonly ledgerId: string;
@@ -51,7 +50,6 @@ export interface OpenedSlice extends GivenSlice {
   readonly seq: number;
 }
 
-/** What to set aside. */
 export interface OpenSliceOptions {
   /** The parent's grant: its seq, id (`sha-256:…`) or unambiguous prefix; over an index its id. */
   readonly grantId: string;

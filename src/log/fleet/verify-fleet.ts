@@ -65,12 +65,10 @@ const DEFAULT_FINDINGS = 10;
 /** Up to this size a ledger is examined in one thread: further ones take longer to start. */
 const ONE_THREAD_BYTES = 32 * 1024 * 1024;
 
-/** What is kept of a verified ledger. */
 interface Facts {
   readonly ledger: FleetLedger;
   readonly bytes: number;
   readonly notChecked: readonly NotChecked[];
-  /** What it sets aside. */
   readonly setAside: SetAside;
   /** What it spends. */
   readonly spent: readonly SpentSlice[];

@@ -184,9 +184,8 @@ export const nodeFileSystem: FileSystem = {
   async makeFolder(path, permissions = 0o777) {
     const made = await attempt('create', path, () => mkdir(path, { recursive: true, mode: permissions }));
     if (made === undefined) return;
-    for (let folder = resolve(path); folder.length >= resolve(made).length; folder = dirname(folder)) {
+    for (let folder = resolve(path); folder.length >= resolve(made).length; folder = dirname(folder))
       await nodeFileSystem.syncFolderOf(folder);
-    }
   },
 
   async remove(path) {
@@ -302,12 +301,11 @@ async function readBounded(
   for (;;) {
     const count = await read(buffer.subarray(size), size);
     size += count;
-    if (size > limit) {
+    if (size > limit)
       throw new NorthrootError(
         'FILE_TOO_BIG',
         `cannot read ${printable(path)}: it has more than ${limit} bytes`,
       );
-    }
     if (count === 0) return buffer.slice(0, size);
   }
 }
@@ -428,12 +426,11 @@ export async function readWholeFile(
 }
 
 function enlarge(path: string, bytes: Buffer, length: number): Buffer {
-  if (length > bufferConstants.MAX_LENGTH) {
+  if (length > bufferConstants.MAX_LENGTH)
     throw new NorthrootError(
       'FILE_TOO_BIG',
       `cannot read ${printable(path)}: it has ${length} bytes and more`,
     );
-  }
   const larger = Buffer.allocUnsafeSlow(length);
   bytes.copy(larger);
   return larger;

@@ -20,7 +20,6 @@ export class LineLog {
     this.#onProblem = onProblem;
   }
 
-  /** Lines that were not written. */
   get lost(): number {
     return this.#lost;
   }

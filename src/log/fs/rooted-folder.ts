@@ -17,7 +17,6 @@ import { NorthrootError } from '../../base/error.js';
 import { errnoOf, toIoError } from './io-error.js';
 import type { EntryKind } from './plain-file.js';
 
-/** What was read of a file. */
 export interface ReadPart {
   readonly bytes: Uint8Array;
   /** Of the whole file, in bytes. */
@@ -40,7 +39,6 @@ const KEPT_PERMISSIONS = 0o777;
 /** What is in them is no file; /dev/shm is for everybody's. */
 const OF_THE_SYSTEM = /^\/(?:proc|sys|dev(?!\/shm\/))(?:\/|$)/;
 
-/** A folder of a path, held open. */
 interface Held {
   /** A path that leads to this very folder. */
   readonly path: string;

@@ -44,11 +44,10 @@ class TemporaryFile implements ScratchFile {
   }
 
   append(bytes: Uint8Array): void {
-    for (let done = 0; done < bytes.length;) {
+    for (let done = 0; done < bytes.length;)
       done += this.#attempt('write', () =>
         writeSync(this.#fd, bytes, done, bytes.length - done, this.#size + done),
       );
-    }
     this.#size += bytes.length;
   }
 

@@ -63,11 +63,10 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
   }
   await assertUnmixed(path);
   const names = await listSegments(path);
-  if (names.length === 0) {
+  if (names.length === 0)
     throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is a folder without ledger segments`, {
       hint: 'segments are named by 20 digits and .jsonl; to verify a single file, name the file',
     });
-  }
   let size = 0;
   const segments: Segment[] = [];
   for (const name of names) {
@@ -245,11 +244,10 @@ async function* readChunks(
     }
     const after = await file.stat();
     const grew = after.size > before.size;
-    if (before.isFile() && (after.size < position || (!grew && after.mtimeMs !== before.mtimeMs))) {
+    if (before.isFile() && (after.size < position || (!grew && after.mtimeMs !== before.mtimeMs)))
       throw new NorthrootError('FILE_CHANGED', `${printable(path)} was changed while it was read`, {
         hint: 'run the command again; if it happens again, find out what rewrites the file',
       });
-    }
     if (before.isFile() && after.size > position) onGrowth(position);
     // Only who asked for more is done with the last chunk: who ended early may still look at it.
     giveBackScratch(buffer);

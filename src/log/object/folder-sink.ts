@@ -44,11 +44,10 @@ export class FolderSink implements ObjectSink {
     const lock = await fileSystem.open(folder, 'read');
     try {
       await lock.lock(0, signal);
-      if ((await fileSystem.list(folder)).some((name) => SEGMENT_NAME.test(name))) {
+      if ((await fileSystem.list(folder)).some((name) => SEGMENT_NAME.test(name)))
         throw new NorthrootError('NOT_A_TILE_TREE', `${this.name} is a ledger`, {
           hint: 'write the tree to a folder of its own',
         });
-      }
       await fileSystem.makeFolder(joinPath(folder, 'tile'));
     } catch (error) {
       await lock.close();

@@ -10,7 +10,6 @@
 
 import { NorthrootError } from '../../base/error.js';
 
-/** What was read under a key. */
 export interface StoredObject {
   /** Whole; undefined if they are more than were asked for, or if it is no plain file. */
   readonly bytes: Uint8Array | undefined;

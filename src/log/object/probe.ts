@@ -17,7 +17,6 @@ type Race = (bytes: Uint8Array) => Promise<boolean>;
 
 interface ProbeOptions {
   readonly writers: number;
-  /** Removes the object. */
   readonly remove: (key: string) => Promise<void>;
   /** Waits before the nth repetition. */
   readonly pause: (nth: number) => Promise<void>;

@@ -4,7 +4,9 @@
  */
 
 import { createHash } from 'node:crypto';
+import { startDeadline } from '../../base/deadline.js';
 import { NorthrootError } from '../../base/error.js';
+import { connectionFault, readBounded } from '../../base/http-answer.js';
 import type { S3Place } from './s3-place.js';
 
 export interface S3Credentials {
@@ -84,14 +86,9 @@ export class S3Client {
   /** @throws TypeError for malformed credentials, which are not in the message */
   constructor(place: S3Place, credentials: S3Credentials, timeoutMs: number) {
     const { accessKeyId, secretAccessKey, sessionToken } = credentials;
-    for (const text of [
-      accessKeyId,
-      secretAccessKey,
-      ...(sessionToken === undefined ? [] : [sessionToken]),
-    ]) {
+    for (const text of [accessKeyId, secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])])
       if (typeof text !== 'string' || !HEADER_TEXT.test(text))
         throw new TypeError('credentials: expected printable characters, without spaces');
-    }
     this.#place = place;
     this.#credentials = credentials;
     this.#timeoutMs = timeoutMs;
@@ -104,15 +101,8 @@ export class S3Client {
    */
   async send({ method, key, headers, body, limit = 0, signal }: S3Request): Promise<S3Answer> {
     signal?.throwIfAborted();
-    const abort = new AbortController();
-    let isLate = false;
-    const pass = (): void => abort.abort(signal?.reason);
-    signal?.addEventListener('abort', pass, { once: true });
     const ms = this.#timeoutMs + Math.ceil(Math.max(body?.length ?? 0, limit) / LEAST_BYTES_PER_MS);
-    const timer = setTimeout(() => {
-      isLate = true;
-      abort.abort(new Error('late'));
-    }, ms);
+    const deadline = startDeadline(ms, [signal]);
     try {
       const { AwsV4Signer } = await import('aws4fetch');
       const signed = await new AwsV4Signer({
@@ -131,7 +121,7 @@ export class S3Client {
         method,
         headers: signed.headers,
         ...(body === undefined ? {} : { body: new Uint8Array(body) }),
-        signal: abort.signal,
+        signal: deadline.signal,
         // A redirection could lead elsewhere, with what is in the request.
         redirect: 'manual',
       });
@@ -140,7 +130,7 @@ export class S3Client {
       const read = await readBounded(response, isOk ? limit : MAX_FAILURE_BYTES);
       return {
         status,
-        bytes: isOk && read.isWhole ? read.bytes : undefined,
+        bytes: isOk && read.isWhole ? Buffer.from(read.bytes) : undefined,
         etag: response.headers.get('etag') ?? undefined,
         code: isOk ? undefined : codeOf(read.bytes),
         retryAfterMs: secondsOf(response.headers.get('retry-after')),
@@ -148,33 +138,17 @@ export class S3Client {
       };
     } catch (error) {
       signal?.throwIfAborted();
-      if (isLate) throw new NorthrootError('PEER_TIMEOUT', `there was no answer within ${ms} ms`);
-      // The text of other errors may have parts of the request.
-      throw new NorthrootError('PEER_UNREACHABLE', `the connection failed: ${reasonOf(error)}`);
+      if (deadline.signal.aborted)
+        throw new NorthrootError('PEER_TIMEOUT', `there was no answer within ${ms} ms`);
+      throw new NorthrootError('PEER_UNREACHABLE', `the connection failed: ${connectionFault(error)}`);
     } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', pass);
+      deadline.clear();
     }
   }
 }
 
 function hexDigest(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
-}
-
-async function readBounded(
-  response: Response,
-  most: number,
-): Promise<{ readonly bytes: Uint8Array; readonly isWhole: boolean }> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    // Leaving the loop ends the connection.
-    if (size > most) return { bytes: Buffer.concat(chunks), isWhole: false };
-    chunks.push(chunk);
-  }
-  return { bytes: Buffer.concat(chunks), isWhole: true };
 }
 
 function codeOf(bytes: Uint8Array): string | undefined {
@@ -188,10 +162,4 @@ function secondsOf(text: string | null): number | undefined {
 
 function regionOf(text: string | null): string | undefined {
   return text !== null && /^[a-z]{2}(?:-[a-z]{1,16}){1,3}-\d$/.test(text) ? text : undefined;
-}
-
-/** The name of an operating system's or a library's error, such as `ECONNREFUSED`. */
-function reasonOf(error: unknown): string {
-  const { code } = ((error as Error | undefined)?.cause ?? error ?? {}) as { readonly code?: unknown };
-  return typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code) ? code : 'no reason given';
 }

@@ -33,7 +33,6 @@ const ATTEMPTS = 8;
 const PAUSE_MS = 200;
 /** Also of what a store asks for. */
 const MAX_PAUSE_MS = 20_000;
-/** Requests at once. */
 const MAX_REQUESTS = 16;
 /** How often a store may say that an object is there, or changed, and not show it. */
 const MAX_READS = 4;
@@ -73,10 +72,9 @@ class S3Sink implements ObjectSink {
     const { addressing, timeoutMs = TIMEOUT_MS, attempts = ATTEMPTS, pauseMs = PAUSE_MS } = options;
     if (addressing !== undefined && addressing !== 'path' && addressing !== 'virtual')
       throw new TypeError('openS3Sink: option addressing: expected path or virtual');
-    for (const [name, value] of Object.entries({ timeoutMs, attempts, pauseMs })) {
+    for (const [name, value] of Object.entries({ timeoutMs, attempts, pauseMs }))
       if (!Number.isSafeInteger(value) || value < 1 || value > 3_600_000)
         throw new RangeError(`openS3Sink: option ${name}: expected an integer from 1 to 3,600,000`);
-    }
     const place = new S3Place(url, options);
     this.name = place.name;
     this.#client = new S3Client(place, options.credentials, timeoutMs);
@@ -191,13 +189,12 @@ class S3Sink implements ObjectSink {
       } catch (error) {
         if (!(error instanceof NorthrootError) || !error.code.startsWith('PEER_')) throw error;
         wasUncertain = true;
-        if (attempt === this.#attempts) {
+        if (attempt === this.#attempts)
           throw new NorthrootError(
             error.code,
             `${this.nameOf(request.key)}: ${error.message}, at the last of ${attempt} tries`,
             { hint: 'what was published is whole: run the command again' },
           );
-        }
       }
       await this.#pause(attempt, answer?.retryAfterMs, request.signal);
     }

@@ -26,7 +26,6 @@ import { withAdvisedRule } from './evaluator.js';
 import { OptionReader } from './option-problems.js';
 import { isUsedUp } from '../../rules/verify/event-index.js';
 
-/** An answer to a request. */
 export interface ApprovalOptions {
   /** Default: `approve`. */
   readonly decision?: ApprovalEvent['decision'] | undefined;

@@ -110,7 +110,6 @@ export async function authorizeAction(
 /** How an action is begun where it is allowed; its parameters are the request's. */
 export type ActionStart = Pick<StartRequest, 'meterUsed' | 'now'>;
 
-/** A decision, and the start of what was allowed. */
 export interface BegunDecision extends RecordedDecision {
   /** Absent for a denial, and where the start was refused. */
   readonly started?: StartedExecution;

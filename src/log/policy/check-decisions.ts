@@ -154,7 +154,6 @@ class DecisionCheck implements RecordCheck {
   }
 }
 
-/** What a record says of a denial. */
 interface Denied {
   readonly request: AuthorizationRequest;
   /** Its code, and those of the grants' checks that failed. */
@@ -255,7 +254,6 @@ function wordsOfLeft({ remaining }: AuthorizationDecision): string {
   return `, with ${told.join(', ')}${more > 0 ? ` and ${more} more` : ''} left`;
 }
 
-/** The allowed grants of each principal, read once each. */
 class GrantsByPrincipal {
   readonly #byPrincipal = new Map<string, { readonly grants: Grant[]; isCut: boolean }>();
   #read = 0;

@@ -20,7 +20,6 @@ import type { Denial } from './deciding-bound.js';
 /** The most ids that one action names (SPEC §3.1). */
 const MAX_NAMED = 32;
 
-/** The approvals to name in an action. */
 export interface ChosenApprovals {
   /** `sha-256:…` */
   readonly ids: readonly string[];

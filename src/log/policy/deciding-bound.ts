@@ -26,7 +26,6 @@ export interface Denial extends Omit<RuleFinding, 'code'> {
   readonly code: DenialCode;
 }
 
-/** The bound that decided, and what it has left. */
 export interface DecidingBound {
   readonly code: string;
   /** The bound's grant, `sha-256:…`, if any. */

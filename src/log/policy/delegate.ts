@@ -19,7 +19,6 @@ import { findGrants } from './revoke.js';
 
 /** A part of a grant. What is not stated is taken over from the parent. */
 export interface DelegateOptions {
-  /** Who receives it. */
   readonly to: string;
   /** The grant: a seq, an id (`sha-256:…`), or an unambiguous prefix. */
   readonly parent: string;

@@ -43,11 +43,10 @@ export function draftAdjustment(options: AdjustmentOptions): Draft<AdjustmentEve
   const [direction, other] =
     options.debit === undefined ? (['credit', 'debit'] as const) : (['debit', 'credit'] as const);
   const meters = reader.amounts(direction);
-  if (reader.has(other) && reader.has(direction)) {
+  if (reader.has(other) && reader.has(direction))
     reader.refuse('credit', 'expected a credit or a debit, found both');
-  } else if (Object.keys(options[direction] ?? {}).length === 0) {
+  else if (Object.keys(options[direction] ?? {}).length === 0)
     reader.refuse(direction, 'expected at least one unit and its amount, in a credit or a debit, found none');
-  }
   const isCode = (text: string): boolean => /^[A-Z0-9_]{1,64}$/.test(text);
   const reason = reader.text('reason', 'up to 64 of A-Z, 0-9 and _, such as REFUND', isCode, true);
   const isBasis = (value: unknown): value is NonNullable<AdjustmentEvent['meter_basis']> =>

@@ -195,12 +195,11 @@ interface Parent {
 
 function readParent(event: AuthorizationEvent): Parent {
   const [fault] = checkEvent(event);
-  if (fault !== undefined) {
+  if (fault !== undefined)
     throw refuse(
       'GRANT_NOT_A_GRANT',
       `the parent is not valid: at ${fault.pointer} expected ${fault.expected}`,
     );
-  }
   const { authorization, decision } = event;
   const isGrant = (event.event_type as string) === 'authorization' && authorization.kind === 'grant';
   if (!isGrant) throw refuse('GRANT_NOT_A_GRANT', 'the parent is not a grant');
@@ -424,10 +423,9 @@ function readIntents(
   bounds: Bounds,
   parent: Intents | undefined,
 ): Intents {
-  for (const option of ['intent', 'userIntent'] as const) {
+  for (const option of ['intent', 'userIntent'] as const)
     if (reader.has(option) && reader.has(`${option}Digest`))
       reader.refuse(option, `expected it or ${option}Digest, found both`);
-  }
   const given = reader.digest('intentDigest') ?? maybeDigest(options.intent);
   const user = reader.digest('userIntentDigest') ?? maybeDigest(options.userIntent);
   const isParents = given === undefined || (parent !== undefined && isSame(given, parent.intent_digest));

@@ -169,7 +169,6 @@ const CHECKS: readonly Check[] = [
   ['hygiene', ['HYGIENE_NOT_OK']],
 ];
 
-/** Checks that need a grant. */
 const CHECKS_OF_GRANT: readonly Check[] = [
   ['principal', ['PRINCIPAL_MISMATCH']],
   ['intent', ['INTENT_MISMATCH']],

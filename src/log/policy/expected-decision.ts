@@ -13,9 +13,7 @@ import {
   GRANTS_POLICY,
 } from './evaluator.js';
 
-/** A decision that is expected, and its entry. */
 export interface ExpectedDecision {
-  /** The request, with its time. */
   readonly request: AuthorizationRequest;
   readonly decision: AuthorizationDecision;
   readonly entry: Entry;

@@ -36,7 +36,6 @@ import {
   withAdvisedRule,
 } from './evaluator.js';
 
-/** A rule that asks for approvals of a call. */
 export interface RequestRule {
   /** The grant that has it, `sha-256:…`; undefined for an adviser's. */
   readonly grantId: string | undefined;
@@ -53,7 +52,6 @@ export interface RequestRule {
   readonly approvalIds: readonly string[];
 }
 
-/** An approval of a call that is not used up. */
 export interface RequestApproval {
   /** `sha-256:…` */
   readonly eventId: string;
@@ -69,7 +67,6 @@ export interface RequestApproval {
   readonly counts: boolean;
 }
 
-/** One request for approval. */
 export interface ExplainedRequest extends Omit<PendingApproval, 'status' | 'approvals'> {
   /** As of {@link PendingApproval}; `closed`: the same call was allowed since; `refused`: it was denied for something that no approval lifts. */
   readonly status: PendingApproval['status'] | 'closed' | 'refused';
@@ -103,7 +100,6 @@ export type RequestContent = (
   readonly file: string | undefined;
 };
 
-/** A request for approval, with its parameters. */
 export interface RequestView extends ExplainedRequest {
   readonly content: RequestContent;
   /** Whether some record of the ledger is invalid. */

@@ -18,7 +18,6 @@ import type { AuthorizationDecision, AuthorizationRequest } from './evaluator.js
 
 export interface KnownAnswer {
   readonly decision: AuthorizationDecision;
-  /** The allowed action. */
   readonly recorded: Appended;
 }
 
@@ -65,7 +64,6 @@ export function findKnownAnswer(
   return answer(state, request, same, honoured);
 }
 
-/** What became of a call. */
 export interface FoundCall {
   readonly open?: KnownCall;
   /** The action that was executed, `sha-256:…`. */
@@ -78,7 +76,6 @@ export interface FoundCall {
   readonly released?: string;
 }
 
-/** A call that was allowed under a request key. */
 export interface KnownCall {
   /** The action, `sha-256:…`. */
   readonly authorizationId: string;
@@ -88,7 +85,6 @@ export interface KnownCall {
   readonly paramsDigest: string;
   /** `sha-256:…` */
   readonly intentDigest: string;
-  /** When it was allowed. */
   readonly allowedAt: string;
   /** Until when it may be begun. */
   readonly expiresAt: string | undefined;

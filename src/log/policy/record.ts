@@ -37,7 +37,6 @@ import {
 } from './deciding-bound.js';
 import { heldGrants } from './running-starts.js';
 
-/** An authorization that may be executed now. */
 export interface Permission {
   readonly kind: 'action' | 'grant';
   /** `sha-256:…` */
@@ -563,11 +562,10 @@ export async function decideUnder(
 
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
   const events = state.events.matchNow(parseRecordName(wanted));
-  if (events === undefined) {
+  if (events === undefined)
     throw new NorthrootError('USAGE', `${printable(wanted)} has to be looked up in the index`, {
       hint: 'give the whole id: resolveAuthorization finds it',
     });
-  }
   return chooseAuthorization(state, wanted, events);
 }
 

@@ -53,7 +53,6 @@ export function isHeldAtOnce(state: VerifyState, grant: Grant): boolean {
   return state.links.starts.size <= MAX_LISTED || RunningStarts.of(state).hold(grant) !== undefined;
 }
 
-/** A start as it was counted. */
 interface Counted {
   /** Undefined for one that counts no more than its action's reservation: such starts share what is known of them. */
   readonly id: string | undefined;
@@ -89,7 +88,6 @@ class RunningStarts {
     return running;
   }
 
-  /** Undefined where it declines. */
   hold(grant: Grant): Grant | undefined {
     this.#follow();
     if (this.#under.size === 0) return grant;
@@ -184,7 +182,6 @@ interface Held {
   common: bigint;
 }
 
-/** What runs under one grant. */
 class Under {
   readonly index: number;
   count = 0;

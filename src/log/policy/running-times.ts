@@ -11,7 +11,6 @@ import { addInterval, emptyTimeline, peakOverlap } from '../../rules/bounds/time
 /** So many that are gone are kept. */
 const FEW = 32;
 
-/** A start under a grant. */
 export interface TimedStart {
   readonly from: bigint;
   /** Tells starts of one instant apart. */
@@ -31,7 +30,6 @@ interface WindowSum {
   common: bigint;
 }
 
-/** Starts in order of time; see the head of this file. */
 export class RunningTimes {
   /** In order of time, then of arrival. The last one is not gone. */
   #starts: TimedStart[] = [];

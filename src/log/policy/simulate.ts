@@ -18,7 +18,6 @@ import { verifyLine } from '../../rules/verify/verify-line.js';
 import type { DecidingBound } from './deciding-bound.js';
 import { draftDecision, GrantEvaluator } from './evaluator.js';
 
-/** A call that was made. */
 export interface MadeCall {
   /** A ToolName (SPEC §2). */
   readonly toolName: string;
@@ -31,7 +30,6 @@ export interface MadeCall {
   readonly resources?: readonly ResourceRef[] | undefined;
 }
 
-/** A call that the grant would not have allowed. */
 export interface SimulatedDenial<C extends MadeCall = MadeCall> {
   readonly call: C;
   /** `APPROVAL_REQUIRED`, or the code of the first failed check. */
@@ -118,7 +116,6 @@ function checkedCall<C extends MadeCall>(call: C): C {
   return call;
 }
 
-/** A ledger in memory that has one grant. */
 class Scratch {
   readonly #state: VerifyState = startVerification(undefined, defaultBackend);
   readonly #evaluator = new GrantEvaluator(this.#state);

@@ -32,7 +32,6 @@ export const ONE_CALL_USED: MeterVector = Object.freeze([
   Object.freeze({ unit: 'calls', amount: Object.freeze({ t: 'int', v: '1' } as const) }),
 ]);
 
-/** Started under `permission.startId`. */
 export interface StartedExecution {
   readonly permission: Permission;
   readonly startedAt: string;
@@ -56,7 +55,6 @@ export async function startExecution(
   return maker.started(await decideUnder(ledger, wanted, makes, { signal, before }));
 }
 
-/** A start that is expected, and its entry. */
 export interface ExpectedStart {
   readonly what: StartOf;
   readonly startedAt: string;
@@ -124,7 +122,6 @@ function readClock(now: StartRequest['now'] = () => presentTime()): string {
   return typeof now === 'string' ? now : now();
 }
 
-/** What a start says of its permission. */
 type StartOf = Pick<
   Permission,
   'authorizationId' | 'principalId' | 'toolName' | 'intentDigest' | 'paramsDigest' | 'startId'

@@ -9,12 +9,10 @@ const FAST_MS = 200;
 /** The least time between two notifications of one writer. */
 const PAUSE_MS = 10;
 
-/** See the head of this file. */
 export class Notices {
   readonly #channel: string;
   readonly #reading: () => Promise<Session>;
   readonly #waiting = new Set<() => void>();
-  /** The session that listens. */
   #listening: Session | undefined;
   #isWatched = false;
   #isDue = false;

@@ -3,7 +3,6 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 
-/** What a failure says of a statement. */
 export type Outcome =
   /** The server refused it: it changed nothing. */
   | 'refused'

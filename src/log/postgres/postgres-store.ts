@@ -319,11 +319,10 @@ export class PostgresStore implements LedgerStore {
     if (create && !reader.isStandby) await migrate(reader);
     const version = await readVersion(reader);
     const head = version === 0 ? NO_LINES : await readHead(reader, this.#place.ledger);
-    if (head.size === 0 && !create) {
+    if (head.size === 0 && !create)
       throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${this.name}`, {
         hint: 'make it first',
       });
-    }
     ({ durability: this.#durability } = await readPromises(reader));
     const isForWriting =
       create || requires !== undefined || witness !== undefined || positionFile !== undefined;
@@ -362,7 +361,6 @@ export class PostgresStore implements LedgerStore {
     return Session.connect({ place: this.#place, kind, signal: this.#closed.signal });
   }
 
-  /** The session for reading and notices. */
   #reading(): Promise<Session> {
     const opening = (this.#reader ??= this.#connect('reader').then((session) => {
       session.onLost(() => {
@@ -410,13 +408,12 @@ export class PostgresStore implements LedgerStore {
     const { requires, witness } = this.#options;
     const { durability, isAsynchronous } = await readPromises(session);
     this.#durability = durability;
-    if (requires === 'replicated' && durability !== 'replicated') {
+    if (requires === 'replicated' && durability !== 'replicated')
       throw notDurable(
         this.name,
         'no synchronous standby has what is committed',
         'set synchronous_standby_names, and see that such a standby follows',
       );
-    }
     if (isAsynchronous && witness === undefined) throw new UnwitnessedError(this.name);
   }
 

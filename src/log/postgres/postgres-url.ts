@@ -7,7 +7,6 @@ import { printable } from '../../base/bytes/printable.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { NorthrootError } from '../../base/error.js';
 
-/** The place of a ledger in a database. */
 export interface PostgresPlace {
   /** For messages and findings: the URL without its password and its options, but those that say which server it is. */
   readonly name: string;

@@ -21,7 +21,6 @@ import type { PostgresPlace } from './postgres-url.js';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What a statement answers. */
 export interface Answer {
   readonly rows: readonly Row[];
   readonly count: number;
@@ -265,11 +264,10 @@ async function connectTo(server: string, name: string, signal: AbortSignal | und
     const { pid, standby, version } = (await firstRow(client, hello(told ?? 0))) ?? {};
     if (!Number.isSafeInteger(pid) || typeof standby !== 'boolean' || typeof version !== 'number')
       throw malformed(name, 'it does not say what it is');
-    if (version < OLDEST_SERVER) {
+    if (version < OLDEST_SERVER)
       throw new NorthrootError('STORE_UNSUPPORTED', `${name} is PostgreSQL ${Math.floor(version / 10_000)}`, {
         hint: 'use PostgreSQL 12 or later',
       });
-    }
     if (pid !== told) {
       await assertOwnSession(client, await connect(), pid as number, name);
       await firstRow(client, hello(pid as number));

@@ -14,7 +14,6 @@ export interface VigilOptions {
   readonly witness?: PositionWitness;
 }
 
-/** See the head of this file. */
 export class Vigil {
   readonly #name: string;
   readonly #witnesses: readonly PositionWitness[];
@@ -40,9 +39,8 @@ export class Vigil {
    */
   async assertStands(session: Session, head: Head): Promise<void> {
     const known = await Promise.all(this.#witnesses.map((witness) => this.#known(witness, head)));
-    for (const end of [this.#acknowledged, ...known]) {
+    for (const end of [this.#acknowledged, ...known])
       if (end !== undefined && !(await stands(session, head, end))) throw rolledBack(this.#name, end.size);
-    }
   }
 
   /**

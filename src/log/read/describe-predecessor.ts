@@ -24,11 +24,10 @@ export async function describePredecessor(
   const source = await open();
   const view = await viewPredecessor(source, undefined, signal);
   const { name, ledgerId, records, root } = view;
-  if (ledgerId === undefined || root === undefined) {
+  if (ledgerId === undefined || root === undefined)
     throw new NorthrootError('NOT_A_LEDGER', `${printable(name)} is not a ledger to continue from`, {
       hint: 'its first line must be a record, whose event_id is the id of the ledger',
     });
-  }
   const note = await findWholeNote(source, open, records, signal);
   return {
     ledger_id: { alg: 'sha-256', b64: ledgerId },

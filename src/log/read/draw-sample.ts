@@ -35,7 +35,6 @@ export interface SampleOptions extends CommonOptions {
   readonly selection?: RecordSelection | undefined;
 }
 
-/** What was drawn, and by what. */
 export interface Sample {
   readonly treeSize: number;
   /** `sha-256:…` */
@@ -139,7 +138,6 @@ function sealOf({ state: { seals } }: VerificationResult, roots: ReadonlyMap<str
   );
 }
 
-/** The executions of a ledger, each once. */
 class Executions {
   readonly #subjects = new Subjects();
   readonly #selection: RecordSelection;
@@ -202,7 +200,6 @@ class Executions {
   }
 }
 
-/** The place of a lot in a sorted list. */
 function placeOf(lot: string, sorted: readonly { readonly lot: string }[]): number {
   let [from, to] = [0, sorted.length];
   while (from < to) {

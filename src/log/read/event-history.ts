@@ -41,7 +41,6 @@ export interface HistoryKey {
   readonly name?: string;
 }
 
-/** See {@link SignatureOutcome}. */
 export interface HistorySignature extends HistoryKey {
   readonly outcome: SignatureOutcome['outcome'];
   readonly code?: string;
@@ -69,7 +68,6 @@ export interface HistoryGrant extends HistoryEvent {
   readonly after: readonly Balance[];
 }
 
-/** A start that is open at the end of the ledger. */
 export interface HistoryStart {
   readonly seq: number;
   readonly event_id: string;

@@ -29,7 +29,6 @@ export interface FoundCheckpoint {
   readonly records: number;
 }
 
-/** The last checkpoint so far. */
 export type TrackedCheckpoint = Omit<FoundCheckpoint, 'records' | 'checkpoint'>;
 
 interface Found {
@@ -49,7 +48,6 @@ export function mayBeCheckpoint(line: Uint8Array): boolean {
   return text.includes(CHECKPOINT_TYPE) || text.includes(ATTESTATION_TYPE);
 }
 
-/** Tracks the last checkpoint over lines in order. */
 export class CheckpointTracker {
   #last: Found | undefined;
 
@@ -124,18 +122,16 @@ export function assertReaches(
   { origin: own, records }: VerifyState,
   { origin, size }: Pick<Checkpoint, 'origin' | 'size'>,
 ): void {
-  if (own !== undefined && origin !== own) {
+  if (own !== undefined && origin !== own)
     throw new NorthrootError(
       'ORIGIN_MISMATCH',
       `the checkpoint is of ${printable(origin)}, and the ledger is ${printable(own)}`,
     );
-  }
-  if (size > records) {
+  if (size > records)
     throw new NorthrootError(
       'TRUNCATED',
       `the checkpoint covers ${size} records, and the ledger has only ${records}`,
     );
-  }
 }
 
 export function forked(size: number): NorthrootError {

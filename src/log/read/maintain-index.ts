@@ -25,7 +25,6 @@ export interface MaintainOptions {
 
 export interface MaintainedIndex {
   readonly path: string;
-  /** Records indexed, and where they end. */
   readonly records: number;
   readonly end: { readonly file: string; readonly byteOffset: number };
   /** On disk. */

@@ -87,7 +87,6 @@ export interface UnmatchedName {
   readonly known: readonly string[];
 }
 
-/** Names remembered of each kind. */
 const MAX_NAMES = 1_000;
 const MAX_KNOWN = 5;
 

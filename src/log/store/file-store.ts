@@ -62,7 +62,6 @@ const POLL_MS = 50;
 const TURNS_AT_LEAST = 2;
 const EMPTY_TIP = hashToBase64url(rangeRoot(emptyRange()));
 
-/** The end of the last file, as far as known. */
 interface KnownEnd {
   /** Undefined unless all was read. */
   readonly size: number | undefined;
@@ -88,7 +87,6 @@ export class FileStore implements LedgerStore {
   #earlier: string[] = [];
   /** The file appended to; undefined if a new segment is due. */
   #last: OpenFile | undefined;
-  /** The locked descriptor. */
   #lock: OpenFile | undefined;
   /** A descriptor that was unlocked, to be locked again. */
   #unlocked: OpenFile | undefined;
@@ -300,11 +298,10 @@ export class FileStore implements LedgerStore {
       }
       await lock.close();
       if (this.#isSettled) throw replaced(this.name);
-      if (attempt === MAX_ATTEMPTS) {
+      if (attempt === MAX_ATTEMPTS)
         throw new NorthrootError('FILE_CHANGED', `${printable(this.name)} is replaced again and again`, {
           hint: 'find out what moves the ledger while it is written',
         });
-      }
     }
   }
 
@@ -413,11 +410,10 @@ export class FileStore implements LedgerStore {
    */
   async #prove({ byteOffset, tip }: StorePosition, path: string): Promise<void> {
     await this.#withFile(path, async (file) => {
-      if ((await file.size()) < byteOffset) {
+      if ((await file.size()) < byteOffset)
         throw new NorthrootError('FILE_CHANGED', `${printable(path)} was cut short by someone else`, {
           hint: 'let nothing else write to a ledger, and verify that it is still whole',
         });
-      }
       const { line } = await readLineBefore(file, byteOffset);
       const leaf = line === undefined ? await hashLongLineBefore(file, byteOffset) : leafHash(line);
       if (leaf === undefined || hashToBase64url(leaf) !== tip) throw conflict(printable(this.name));
@@ -537,9 +533,8 @@ export class FileStore implements LedgerStore {
 
   /** Records written to replaced files would be lost. */
   async #assertInPlace(): Promise<void> {
-    for (const file of [this.#folder, this.#last]) {
+    for (const file of [this.#folder, this.#last])
       if (file !== undefined && !(await file.isInPlace())) throw replaced(file.path);
-    }
   }
 
   async #release(lock: OpenFile): Promise<void> {

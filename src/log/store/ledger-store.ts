@@ -27,10 +27,8 @@ export interface StorePosition extends StoredEnd {
   readonly byteOffset: number;
 }
 
-/** Where the next line goes. */
 export type NextPlace = Pick<StorePosition, 'file' | 'line' | 'byteOffset'>;
 
-/** Where a stored line is. */
 export interface LinePlace {
   /** From 0, in the order of the ledger. */
   readonly ordinal: number;
@@ -60,7 +58,6 @@ export type Stored =
       readonly start: Uint8Array;
     };
 
-/** A torn tail, saved and cut off. */
 export interface SavedTail {
   readonly path: string;
   /** The path of the copy. */

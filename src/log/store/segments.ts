@@ -46,10 +46,9 @@ export async function listSegments(
   const all = await fileSystem.list(folder);
   if (isMixed(all)) throw mixedFolder(folder);
   const names = all.filter((name) => SEGMENT_NAME.test(name));
-  if (names.length === 0 && (all.length > 0 || !mayBeEmpty)) {
+  if (names.length === 0 && (all.length > 0 || !mayBeEmpty))
     throw new NorthrootError('NOT_A_LEDGER', `${printable(folder)} is a folder without ledger segments`, {
       hint: 'a new ledger needs a folder that is empty or not there yet',
     });
-  }
   return names.map((name) => joinPath(folder, name));
 }

@@ -47,7 +47,6 @@ export class BundleBuilder {
   }
 }
 
-/** The entries before the first fault. */
 export interface DecodedBundle {
   /** Views into the bundle. */
   readonly entries: readonly Uint8Array[];

@@ -67,12 +67,11 @@ export async function isTileTree(path: string): Promise<boolean> {
 export async function openTileTree(folder: string): Promise<TileTree> {
   const path = joinPath(folder, CHECKPOINT_FILE);
   const found = await readPlainFile(path, MAX_NOTE_BYTES);
-  if (found.kind !== 'file') {
+  if (found.kind !== 'file')
     throw new NorthrootError(
       'NOT_A_TILE_TREE',
       `${printable(path)} is not a valid checkpoint: ${nameOf(found)}`,
     );
-  }
   const decoded = decodeCheckpoint(found.bytes);
   if (!decoded.ok) {
     const { expected, actual } = decoded.fault;
@@ -123,9 +122,8 @@ class TreeReader {
       const bundle = decodeBundle(part.bytes, width, part.isPrefix);
       if (bundle.fault !== undefined) this.#add({ file: part.path, ...bundle.fault });
       await this.#checkOldBundles(index, width, part.bytes, bundle);
-      for (const entry of bundle.entries) {
+      for (const entry of bundle.entries)
         for (const tile of this.#hasher.push(leafHash(entry))) await this.#checkTile(tile);
-      }
       if (bundle.entries.length > 0) {
         const firstSeq = index * TILE_WIDTH;
         yield { file: part.path, firstSeq, chunks: once(toLines(part.bytes, bundle)) };

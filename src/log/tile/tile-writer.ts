@@ -113,7 +113,6 @@ export async function writeTiles(
   }
 }
 
-/** What a tree of a size has. */
 function countAll(size: number): Pick<WrittenTiles, 'tiles' | 'bundles'> {
   const counts = { tiles: 0, bundles: 0 };
   for (const { level, full, partial } of tileLevels(size))
@@ -124,7 +123,6 @@ function countAll(size: number): Pick<WrittenTiles, 'tiles' | 'bundles'> {
   };
 }
 
-/** Writes what is missing, some of it at once. */
 class TreeWriter {
   readonly tiles = { written: 0, kept: 0 };
   readonly bundles = { written: 0, kept: 0 };
@@ -201,9 +199,8 @@ class TreeWriter {
     while (
       this.#inFlight.size >= concurrency ||
       (this.#inFlight.size > 0 && this.#bytesInFlight + own.length > MAX_IN_FLIGHT_BYTES)
-    ) {
+    )
       await Promise.race(this.#inFlight.keys());
-    }
     this.#throwFailure();
     const put: Promise<void> = this.#sink
       .putNew(formatTilePath(id), own, this.#ending.signal)
@@ -319,7 +316,6 @@ function originOf(line: Uint8Array): string | undefined {
   return typeof origin === 'string' ? origin : undefined;
 }
 
-/** The checkpoint that is published, whole. */
 async function readTreeCheckpoint(
   sink: ObjectSink,
   signal: AbortSignal | undefined,

@@ -67,12 +67,11 @@ export class AdmissionRules {
       const judge = (note: SignedCheckpoint): NoteVerdict => this.judgeNote(note, line.occurredAt);
       assertFits(tip, line.event(), genesis.origin, judge);
     }
-    if (line.type === 'attestation') {
+    if (line.type === 'attestation')
       assertAttests(line.event(), (id) => {
         const checkpoint = this.#state.seals.known.get(id);
         return checkpoint && (checkpoint.textHash ?? null);
       });
-    }
   }
 
   /** Whether the event counts as signed by these signatures and one by `signer`. @throws NorthrootError with verification's code */
@@ -96,11 +95,9 @@ export class AdmissionRules {
       const known = keyring.find(keyid);
       const problem = known && findEntitlementProblem(known, rule, instant);
       if (known !== undefined && problem === undefined) return;
-      if (problem !== undefined) {
+      if (problem !== undefined)
         doubt ??= refuse(problem.code, `key ${keyid}: expected ${problem.expected}, found ${problem.actual}`);
-      } else if (required) {
-        doubt ??= refuse('KEY_UNKNOWN', `key ${keyid} is not one that the ledger declares`);
-      }
+      else if (required) doubt ??= refuse('KEY_UNKNOWN', `key ${keyid} is not one that the ledger declares`);
     }
     if (keyids.length === 0 && required) {
       // A missing key is no evidence against a record.
@@ -135,7 +132,6 @@ export class AdmissionRules {
     );
   }
 
-  /** The keys not revoked. */
   keys(): Key[] {
     const saved = this.#state.keyring.save();
     return saved.filter(({ revokedBy }) => revokedBy === undefined).map(({ key }) => key);
@@ -149,12 +145,11 @@ export class AdmissionRules {
       const { code, pointer, expected, actual } = decoded.fault;
       throw refuse(code, `/key${pointer}: expected ${expected}, found ${actual}`);
     }
-    if (this.#state.keyring.find(key.keyid) !== undefined) {
+    if (this.#state.keyring.find(key.keyid) !== undefined)
       throw refuse(
         'SCHEMA',
         `/key/keyid: expected a key that the ledger does not have yet, found ${key.keyid}`,
       );
-    }
   }
 
   /**
@@ -162,7 +157,7 @@ export class AdmissionRules {
    * @throws NorthrootError `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, `KEY_NOT_VALID_HERE`
    */
   assertCheckpointKey(publicKey: PublicKey, instant: string): void {
-    if (publicKey.alg === 'p256') {
+    if (publicKey.alg === 'p256')
       throw new NorthrootError(
         'KEY_UNSUPPORTED',
         `checkpoints are signed with ed25519 and ml-dsa-44 keys, this is ${publicKey.alg}`,
@@ -170,15 +165,13 @@ export class AdmissionRules {
           hint: 'make one of these, and add it to the keys of the ledger',
         },
       );
-    }
     const { origin = '' } = this.#state;
-    if (publicKey.alg === 'ml-dsa-44' && Buffer.byteLength(origin) > MAX_ML_DSA_NAME_BYTES) {
+    if (publicKey.alg === 'ml-dsa-44' && Buffer.byteLength(origin) > MAX_ML_DSA_NAME_BYTES)
       throw new NorthrootError(
         'KEY_UNSUPPORTED',
         `an ml-dsa-44 key signs for origins of at most ${MAX_ML_DSA_NAME_BYTES} bytes`,
         { hint: 'sign with an ed25519 key' },
       );
-    }
     const known = this.#state.keyring.find(publicKey.keyid);
     // Verifiers pin the key of a ledger that declares none.
     if (known === undefined && this.#state.keyring.size === 0) return;

@@ -9,7 +9,6 @@ import type { RunningVerification } from './running-verification.js';
 /** The longest timer that Node supports. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Schedules checkpoints; see the head of this file. */
 export class CheckpointTimer {
   readonly #options: OpeningOptions;
   readonly #running: RunningVerification;
@@ -45,7 +44,6 @@ export class CheckpointTimer {
     return this.#schedule !== undefined;
   }
 
-  /** Sets the timer for the next checkpoint. */
   set(): void {
     this.clear();
     if (this.#schedule === undefined) return;

@@ -40,7 +40,7 @@ interface CheckpointOptions {
 export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): CheckpointEvent {
   const { origin, principalId, occurredAt, noteSigners, ledgerId } = options;
   if (tip.tree === undefined || tip.eventId === undefined) throw new TypeError('the tip keeps no tree');
-  if (tip.tree.size !== tip.seq) {
+  if (tip.tree.size !== tip.seq)
     throw new NorthrootError(
       'LEDGER_TAIL_INVALID',
       `the ledger has ${tip.tree.size} lines, and its last seq is ${tip.seq - 1}`,
@@ -48,7 +48,6 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
         hint: 'verify it: its findings say what is wrong; a checkpoint would not mend it',
       },
     );
-  }
   const root = rangeRoot(tip.tree);
   const seconds = Math.max(0, Number(parseTimestamp(occurredAt) / NANOSECONDS));
   const text = formatCheckpoint({ origin, size: tip.seq, root, extensions: [] });
@@ -66,7 +65,6 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
   return buildCheckpoint(draft, { ledgerId });
 }
 
-/** Records after the last checkpoint. */
 function recordsSince({ seq, checkpoint }: ChainTip): number {
   return checkpoint === undefined ? seq : seq - checkpoint.seq - 1;
 }
@@ -151,12 +149,11 @@ export function assertAttests(
       hint: 'ask witnesses to cosign a checkpoint of the ledger',
     });
   const expected = textHash(id);
-  if (expected === undefined) {
+  if (expected === undefined)
     throw problem(
       'CHECKPOINT_MISSING',
       `${toDigestText(id)} is not the id of an earlier checkpoint of the ledger`,
     );
-  }
   const decoded = decodeCheckpoint(Buffer.from(text), { mayRepeat: false });
   if (!decoded.ok) {
     const [wanted, found] = [printable(decoded.fault.expected), printable(decoded.fault.actual)];

@@ -245,9 +245,8 @@ class Copy {
 
 /** The lines of a store, each to be used before the next is taken. */
 async function* linesOf(store: LedgerStore): AsyncGenerator<Uint8Array, undefined, void> {
-  for await (const stored of store.read()) {
+  for await (const stored of store.read())
     if (stored.kind === 'lines') for (const { bytes } of stored.lines) yield bytes;
-  }
   return undefined;
 }
 

@@ -251,12 +251,11 @@ export class GroupCommit {
     }
     // Otherwise before the lock is released: most of what saving one group takes is the same for several.
     if (group.acts.length > 0 || running.unsavedLines >= MAX_UNSAVED_LINES) await running.save();
-    for (const job of group.acts) {
+    for (const job of group.acts)
       await job.act().then(
         () => group.outcomes.push(() => job.resolve()),
         (error: unknown) => this.#endAct(job, group, error),
       );
-    }
     await locks.endGroup(this.#isUrgent);
     group.tell();
     // A listener's errors must not reach the ledger.
@@ -504,7 +503,6 @@ class Group {
     return this.ahead.get(entry) ?? this.#parts.maker.prepare(entry);
   }
 
-  /** Reports the outcomes so far. */
   tell(): void {
     for (const outcome of this.outcomes.splice(0)) outcome();
   }

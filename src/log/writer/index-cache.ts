@@ -23,7 +23,6 @@ export class IndexCache implements StateCache {
   readonly #path: string;
   readonly #options: IndexOptions;
   readonly #signal: AbortSignal | undefined;
-  /** The store whose lines are indexed. */
   readonly #store: LedgerStore;
   #index: LedgerIndex | undefined;
   #isOpen = false;

@@ -226,17 +226,15 @@ function genesisIdOf({ genesis }: RunningVerification): string {
   return toDigestText(genesis.event_id.b64);
 }
 
-/** Writes the genesis record. */
 async function begin(
   { store, running, rules, maker }: Pick<ReadParts, 'store' | 'running' | 'rules' | 'maker'>,
   { onNotice }: OpeningOptions,
   genesis: GenesisEvent | undefined,
 ): Promise<void> {
-  if (genesis === undefined) {
+  if (genesis === undefined)
     throw new NorthrootError('LEDGER_EMPTY', `${printable(store.name)} has no records`, {
       hint: 'give the genesis that it is to begin with',
     });
-  }
   assertGenesisKeys(genesis);
   running.adopt(genesis);
   const line = maker.makeGenesisLine(genesis);

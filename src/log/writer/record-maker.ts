@@ -30,7 +30,6 @@ import type { SigningThreads } from './signing-threads.js';
 /** A complete entry of the right form. */
 export interface Prepared extends Written {
   readonly meta: Entry['meta'];
-  /** The signatures that it brings. */
   readonly given: readonly SignatureEntry[];
   readonly isAnew: boolean;
   readonly refusesExisting: boolean;
@@ -49,7 +48,6 @@ interface Written {
   readonly fast: FastEvent | undefined;
 }
 
-/** Makes records; see the head of this file. */
 export class RecordMaker {
   readonly #options: OpeningOptions;
   readonly #running: RunningVerification;
@@ -78,12 +76,11 @@ export class RecordMaker {
     // Serialized now, so that later changes by the caller have no effect.
     const written = this.#write(entry.event);
     const { line, bytes, depth, fast } = written;
-    if (line.type === 'genesis' && line.eventId !== this.#running.genesis.event_id.b64) {
+    if (line.type === 'genesis' && line.eventId !== this.#running.genesis.event_id.b64)
       throw new NorthrootError(
         'GENESIS_MISPLACED',
         'only the first record of a ledger may be a genesis event',
       );
-    }
     const { meta, given } = this.#readCompanions(entry, line);
     const isAnew = entry.isAnew === true;
     const refusesExisting = entry.refusesExisting === true;
@@ -177,11 +174,10 @@ export class RecordMaker {
   /** @throws NorthrootError without an entitled signer */
   assertNoteSigners(): readonly Signer[] {
     const { signer, noteSigners = signer === undefined ? [] : [signer] } = this.#options;
-    if (noteSigners.length === 0) {
+    if (noteSigners.length === 0)
       throw new NorthrootError('SIGNATURE_MISSING', 'a checkpoint must be signed, and there is no key', {
         hint: 'give a signer',
       });
-    }
     const now = nowOf(this.#options);
     for (const { publicKey } of noteSigners) this.#rules.assertCheckpointKey(publicKey, now);
     return [...new Map(noteSigners.map((each) => [each.publicKey.keyid, each])).values()];

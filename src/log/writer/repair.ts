@@ -8,7 +8,6 @@ import type { SavedTail } from '../store/ledger-store.js';
 import { isStartOfGenesis, notALedger, parseGenesis } from './genesis.js';
 
 export interface Repair {
-  /** The removed tail, if any. */
   readonly saved: SavedTail | undefined;
   /** Whole lines. */
   readonly lines: number;

@@ -476,11 +476,10 @@ export class RunningVerification {
       if (saved !== undefined) this.#options.onTornTail?.(saved);
     }
     if (isEmpty) return;
-    if (!isTailSound(state)) {
+    if (!isTailSound(state))
       throw new NorthrootError('LEDGER_TAIL_INVALID', `the last record of ${printable(name)} is not valid`, {
         hint: 'verify it: its findings say what is wrong',
       });
-    }
     if (this.#toldSize === undefined) assertGenesisKeys(this.genesis);
     const broken = lines + files;
     if (broken > this.#damaged) this.#options.onDamage?.(broken);

@@ -28,7 +28,6 @@ interface Batch {
   readonly settle: () => void;
 }
 
-/** Signing threads; see the head of this file. */
 export class SigningThreads {
   readonly #signer: Signer;
   readonly #threads: number;
@@ -91,7 +90,6 @@ export class SigningThreads {
     return this.#signatures.has(eventBytes);
   }
 
-  /** The signature by a thread, base64url. */
   take(eventBytes: Uint8Array): string | undefined {
     return this.#signatures.get(eventBytes);
   }

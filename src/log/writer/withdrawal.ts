@@ -37,7 +37,6 @@ export interface DecideOptions extends PatientOptions {
   readonly after?: ((state: VerifyState, appended: Appended) => readonly Entry[]) | undefined;
 }
 
-/** What a decision appended. */
 export interface Decided extends Appended {
   /** What `after` appended, in order; absent without `after`. */
   readonly followers?: readonly Appended[];
@@ -48,7 +47,6 @@ export interface Decided extends Appended {
 /** By signal. Hundreds may be asked with one at once, and Node.js warns of more than ten listeners: they share a single one. */
 const waiting = new WeakMap<AbortSignal, Withdrawals>();
 
-/** What one signal may withdraw. */
 class Withdrawals {
   readonly #signal: AbortSignal;
   readonly #all = new Set<() => void>();

@@ -4,7 +4,6 @@ import type { ActivityCoverage, AuthorizationEvent } from '../../format/schema/g
 
 type Way = Exclude<keyof ActivityCoverage, 'unstated' | 'shadow'>;
 
-/** Counts ways. */
 export class Coverage {
   readonly #counts = { hook: 0, proxy: 0, sdk: 0, kernel: 0, unstated: 0, shadow: 0 };
 

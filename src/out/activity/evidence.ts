@@ -77,9 +77,8 @@ export class Evidence {
     const key = `${type}\n${message}`;
     const before = this.#messages.get(key);
     of.add(before === undefined ? amounts : growth(before, amounts));
-    if (before !== undefined || this.#messages.size < MAX_KNOWN_STATEMENTS) {
+    if (before !== undefined || this.#messages.size < MAX_KNOWN_STATEMENTS)
       this.#messages.set(key, new Map([...(before ?? []), ...amounts]));
-    }
   }
 
   /** In the order of the types' names; empty where no evidence states an amount. */

@@ -82,9 +82,8 @@ export class GrantList {
         continue;
       }
       const listed = this.#toJson(grant, words, keyOf);
-      for (const meter of [...listed.meters, ...listed.action_caps]) {
+      for (const meter of [...listed.meters, ...listed.action_caps])
         for (const text of Object.values(meter) as string[]) characters += text.length;
-      }
       for (const rule of words.approvals) characters += lengthOf(rule);
       grants.push(listed);
     }
@@ -150,9 +149,8 @@ export class GrantList {
     if (examined.type === 'execution') {
       const event = examined.event();
       const counted = countedUse(record, event);
-      for (const [i, { unit, amount }] of event.meter_used.entries()) {
+      for (const [i, { unit, amount }] of event.meter_used.entries())
         if (counted[i] === true) add(unit, toRational(amount));
-      }
     } else if (examined.type === 'adjustment') {
       const event = examined.event();
       const counted = countedAmounts(record, event);

@@ -7,7 +7,6 @@ import { MAX_GROUPS } from './groups.js';
 /** The most entries of each list of a report. */
 export const MAX_LISTED = 100;
 
-/** What only the collector knows. */
 export interface Collected {
   readonly report: LazyReport;
   /** Records that are in no selection, as they cannot be read or are not well-formed. */

@@ -50,9 +50,8 @@ export async function reportActivity(
   checkOptions('reportActivity', given, OPTIONS);
   const { by, sample, bill, billProvider, selection: asked, ...options } = given;
   const selection = sample === undefined ? asked : { ...asked, eventIds: idsOf(sample) };
-  if (by !== undefined && !ACTIVITY_GROUPINGS.includes(by)) {
+  if (by !== undefined && !ACTIVITY_GROUPINGS.includes(by))
     throw new RangeError(`by: expected ${ACTIVITY_GROUPINGS.join(', ')}`);
-  }
   if (bill !== undefined && (sample !== undefined || !isWhole(asked ?? {})))
     throw new RangeError('bill: expected no selection and no sample, as a bill is of all executions');
   const comparison = bill && new BillComparison(bill, billProvider);

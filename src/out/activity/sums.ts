@@ -74,9 +74,9 @@ export class Sums {
     if (parts.length === 1 && first !== undefined) {
       const before = sum[first] ?? ZERO;
       const next = addRationals(before, amount);
-      if (exceedsDenominatorLimit(next) || !this.#takes(longBytesOf(next) - longBytesOf(before))) {
+      if (exceedsDenominatorLimit(next) || !this.#takes(longBytesOf(next) - longBytesOf(before)))
         this.leftOut += 1;
-      } else sum[first] = next;
+      else sum[first] = next;
       return;
     }
     const before = parts.map((part) => sum[part] ?? ZERO);
@@ -101,13 +101,9 @@ export class Sums {
   /** These sums and others. Parts that exceed the bounds only together are counted as left out of the result. */
   with(other: Sums): Sums {
     const both = new Sums({ left: Infinity, longBytes: Infinity });
-    for (const sums of [this, other]) {
-      for (const [unit, sum] of sums.#byUnit) {
-        for (const part of ALL_PARTS) {
-          both.add(unit, sum[part] ?? ZERO, [part]);
-        }
-      }
-    }
+    for (const sums of [this, other])
+      for (const [unit, sum] of sums.#byUnit)
+        for (const part of ALL_PARTS) both.add(unit, sum[part] ?? ZERO, [part]);
     return both;
   }
 

@@ -25,7 +25,6 @@ export interface Allowance {
   readonly actual: string | undefined;
 }
 
-/** What an earlier report acknowledges. */
 export interface Baseline {
   /** By fingerprint, the least bad first. */
   readonly allowances: ReadonlyMap<string, readonly Allowance[]>;
@@ -94,7 +93,6 @@ export interface NewFindings {
   readonly warning: number;
 }
 
-/** What a verification found beyond a baseline. */
 export interface BaselineOutcome<R extends LazyReport = Report> {
   /** The report with its baseline counts; it lists new findings only, worst first. */
   readonly report: R;

@@ -52,9 +52,8 @@ export class FindingSpool {
    */
   async *worstFirst({ state }: VerificationResult): AsyncGenerator<FindingJson, void, void> {
     const folded = new Map<string, number>();
-    for (const root of state.foldRoots.values()) {
+    for (const root of state.foldRoots.values())
       if (root.folded !== undefined) folded.set(keyOf(toFindingJson(root)), root.folded);
-    }
     let given = 0;
     for (const [rank, count] of this.#counts.entries()) {
       if (count === 0 || given >= this.#limit) continue;

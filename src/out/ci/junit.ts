@@ -10,7 +10,6 @@ import { CHECK_GROUPS, type CheckGroup, groupOf } from './check-groups.js';
 import { messageOf, nameOf, placeOf, summaryOf } from './ci-words.js';
 import { escapeXml } from './escape.js';
 
-/** How a report is written as JUnit XML. */
 export interface JunitOptions {
   /** When it was verified. The XSD demands a time; without one it is that of 1970, so that the same ledger gives the same bytes. */
   readonly now?: string | undefined;
@@ -84,9 +83,8 @@ export function renderJunit(report: LazyReport, { now }: JunitOptions = {}): str
 function toGroupCase({ findings, not_checked: notChecked }: LazyReport, group: CheckGroup): TestCase {
   const own = findings.filter(({ code, severity }) => severity === 'error' && groupOf(code) === group);
   const [worst] = own;
-  if (worst !== undefined) {
+  if (worst !== undefined)
     return fail(group.title, worst.code, `${count(own.length, 'finding')}, first ${messageOf(worst)}`, own);
-  }
   const missing = notChecked.find(({ code }) => code === group.unchecked);
   if (missing === undefined) return { name: group.title, result: 'passed' };
   // What was required has a case of its own, which fails.

@@ -36,7 +36,6 @@ const EXIT_WORDS = ['ok', 'invalid', 'could not decide', 'violation'] as const;
 const RULES = Object.entries(CODE_PAGES).map(([id, page]) => toRule(id, page));
 const RULE_INDEX = new Map(RULES.map(({ id }, index) => [id, index]));
 
-/** How a report is written as SARIF. */
 export interface SarifOptions extends AnnotationOptions {
   /** What the verification ends with. Default: the verdict's own. */
   readonly exitStatus?: 0 | 1 | 2 | 3 | undefined;

@@ -6,7 +6,6 @@ import { toDsseEnvelope } from '../../format/signature/dsse.js';
 import type { LedgerInput } from '../../log/read/verify-ledger.js';
 import { type ExportOptions, type ExportPass, writeRecords } from '../../log/read/write-records.js';
 
-/** What {@link exportDsse} wrote. */
 export interface DsseExport extends ExportPass {
   /** Selected records that hold no event that can be read: no envelope is written of these. */
   readonly skipped: number;

@@ -43,7 +43,6 @@ export interface RecordReceipt {
   readonly bytes: Uint8Array;
 }
 
-/** What {@link exportReceipts} gave. */
 export interface ReceiptsExport extends ExportPass {
   readonly receipts: number;
   /** Selected records that are no well-formed records of that place: none is made of these. */
@@ -109,9 +108,8 @@ function findTree(
   tree: NodeStore,
   given: Checkpoint | undefined,
 ): Pick<Checkpoint, 'origin' | 'size' | 'root'> {
-  if (state.layout === 'bare') {
+  if (state.layout === 'bare')
     throw new NorthrootError('NOT_A_LEDGER', 'bare events have no records around them to prove');
-  }
   if (given !== undefined) {
     assertReaches(state, given);
     if (given.size === 0 || tree.rootOf({ start: 0, end: given.size }) !== given.root)
@@ -120,11 +118,10 @@ function findTree(
   }
   const { origin, seals } = state;
   const size = (seals.sealing ?? seals.signed)?.treeSize ?? 0;
-  if (size === 0 || origin === undefined) {
+  if (size === 0 || origin === undefined)
     throw new NorthrootError('CHECKPOINT_MISSING', 'no checkpoint by a known key seals the ledger', {
       hint: 'make a checkpoint, or give the note of one that you hold',
     });
-  }
   return { origin, size, root: tree.rootOf({ start: 0, end: size }) };
 }
 
@@ -134,9 +131,8 @@ function signOnce(signer: Signer): Signer {
   return {
     publicKey: signer.publicKey,
     sign: (message) => {
-      if (last === undefined || !equalBytes(last.message, message)) {
+      if (last === undefined || !equalBytes(last.message, message))
         last = { message: Uint8Array.from(message), signature: signer.sign(message) };
-      }
       return last.signature;
     },
   };

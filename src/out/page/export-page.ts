@@ -73,11 +73,10 @@ export async function exportPage(
 ): Promise<PageExport> {
   checkOptions('exportPage', options, PAGE_OPTIONS);
   const { selection = {}, ...passed } = options;
-  if (!isWhole(selection)) {
+  if (!isWhole(selection))
     throw new NorthrootError('USAGE', 'a page holds the whole ledger, and takes no selection of records', {
       hint: 'export it whole: the page has filters of its own',
     });
-  }
   const source = await openVerifiable('exportPage', ledger);
   const [style, app, core] = await Promise.all(['page.css', 'app.js', 'core.js'].map(readAsset));
   const now = options.now ?? (isTimed(options) ? new Date().toISOString() : undefined);

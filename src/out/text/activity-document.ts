@@ -96,9 +96,8 @@ function brokenWords(report: ActivityReport): Line {
   const ofLedger = brokenLedger(report);
   if (ofLedger !== undefined) return ofLedger;
   const { invalid } = totals.verdicts;
-  if (selection.is_whole && invalid > 0) {
+  if (selection.is_whole && invalid > 0)
     return [`${count(invalid, 'record')} of ${grouped(ledger.records)} cannot be relied on`];
-  }
   return [`something in the ledger's ${count(ledger.records, 'record')} cannot be relied on`];
 }
 
@@ -294,13 +293,12 @@ function describeBounds(report: ActivityReport): Line {
   if (faults.length > 0)
     return [`Not all of it was allowed, or can be shown to have been: ${faults.join('; ')}.`];
   const ofLedger = brokenLedger(report);
-  if (ofLedger !== undefined) {
+  if (ofLedger !== undefined)
     return [
       'It cannot be shown that all of it was allowed, as the evidence is broken: ',
       ...ofLedger,
       '. Of the records here none went beyond what was allowed.',
     ];
-  }
   const elsewhere =
     report.verdict === 'invalid' ? ' Elsewhere in the ledger something is invalid, see below.' : '';
   if (ranOf(totals) === 0) return [`No bound was exceeded.${elsewhere}`];
@@ -335,13 +333,12 @@ function describeLeft({ open, executions, meters }: ActivityTotals): Line {
 }
 
 function describeGranters({ grants, trust, totals, not_checked: open }: ActivityReport): Line {
-  if (grants.length === 0) {
+  if (grants.length === 0)
     return [
       totals.actions.allowed > 0
         ? 'No grant covers what was allowed here.'
         : 'No grant is among these records.',
     ];
-  }
   const keys = new Map(grants.flatMap(({ signers }) => signers).map((key) => [key.keyid, key]));
   const unsigned = grants.filter(({ signers }) => signers.length === 0).length;
   const named = [...keys.values()].slice(0, MAX_NAMED).map((key) => keyLine(key));
@@ -525,7 +522,6 @@ function describeGroups({ by, groups, others, totals, grants }: ActivityReport):
 
 type GroupRows = (name: Line, counts: ActivityTotals | undefined, meters: readonly ActivityMeter[]) => Row[];
 
-/** One row, with a column for each unit. */
 function wideRows(units: readonly string[]): GroupRows {
   return (name, counts, meters) => {
     const spent = new Map(meters.map((meter) => [meter.unit, meter.spent]));
@@ -589,9 +585,8 @@ function describeProblem(code: string, first: ProblemPlace, grants: readonly Act
   const { over, message } = first;
   const grant = over && grants.find(({ event_id: id }) => id === over.grant_event_id);
   const words = OVER[code];
-  if (over === undefined || grant === undefined || words === undefined) {
+  if (over === undefined || grant === undefined || words === undefined)
     return [...placeOf(first), ': ', outside(message), '.'];
-  }
   return [
     ...placeOf(first),
     ': ',
@@ -690,7 +685,6 @@ function grantTable({ grants, grants_total: total }: ActivityReport): Table[] {
   ];
 }
 
-/** The rules of approval of the grants that are shown. */
 function approvalRuleTable({ grants }: ActivityReport): Table[] {
   const rules = grants
     .slice(0, MAX_ROWS)
@@ -723,9 +717,8 @@ function signerTable({ signers, unsigned }: ActivityReport): Table[] {
       ]),
     ],
   }));
-  if (unsigned > 0) {
+  if (unsigned > 0)
     rows.push({ cells: [['no signature that counts'], [], [grouped(unsigned)], [], [], [], []] });
-  }
   const columns = [
     ...texts('key', 'known by'),
     ...numbers('records', 'grants', 'actions', 'executions', 'adjustments'),
@@ -955,11 +948,10 @@ function timeText(timestamp: string): string {
 
 function keyLine({ keyid, name, owner }: ActivityKey, isWhole = false): Line {
   const id = isWhole ? keyid : `${keyid.slice(0, 12)}…`;
-  if (owner !== undefined) {
+  if (owner !== undefined)
     return name === undefined || name === owner
       ? [outside(owner), ` (own key ${id})`]
       : [outside(name), ' (own key of ', outside(owner), `, ${id})`];
-  }
   return name === undefined ? [`key ${id}`] : [outside(name), ` (key ${id})`];
 }
 
@@ -998,7 +990,6 @@ function isCorrected({ debited, credited }: ActivityMeter): boolean {
   return debited !== '0' || credited !== '0';
 }
 
-/** A column, and what it shows of an item. */
 type ColumnOf<T> = Table['columns'][number] & { readonly cell: (item: T) => Line };
 
 function word<T>(head: string, cell: (item: T) => Line): ColumnOf<T> {

@@ -108,14 +108,13 @@ export function bundleRows(result: BundleResult): LabelledText[] {
   const { scope, bundle, ledger, trust, counts } = result;
   const { exporter, made_by: madeBy, created_at: createdAt } = bundle;
   const rows: LabelledText[] = [];
-  if (scope !== 'none') {
+  if (scope !== 'none')
     rows.push(
       ['trust', TRUST_WORDS[trust.mode]],
       ['signatures', countsText(trust.signatures)],
       ['verdicts', countsText(counts.by_verdict)],
       ['events', countsText(counts.by_type)],
     );
-  }
   if (ledger.origin !== null) rows.push(['origin', printable(ledger.origin)]);
   if (ledger.ledger_id !== null) rows.push(['ledger', ledger.ledger_id]);
   rows.push(...treeRows(result));

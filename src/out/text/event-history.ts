@@ -40,9 +40,8 @@ export function renderEventHistory(history: EventHistory, paint: Paint, guide: G
     ...correction(event),
     ...oversight(event),
   ];
-  if (history.account !== undefined && history.account.length > 0) {
+  if (history.account !== undefined && history.account.length > 0)
     lines.push('  at the end of the ledger', ...renderBalances(history.account, paint));
-  }
   if (history.authorization !== undefined)
     lines.push('', ...renderAuthorization(history.authorization, paint));
   for (const approval of history.approvals) lines.push('', ...renderSigned(approval, paint));
@@ -70,13 +69,12 @@ export function renderEventHistory(history: EventHistory, paint: Paint, guide: G
     );
   if (total === 0 && history.starts.length === 0 && isOpen(event))
     lines.push('', 'not executed: it is open, and its reservation is held');
-  if (history.findings.length > 0) {
+  if (history.findings.length > 0)
     lines.push(
       '',
       paint('bold', 'findings'),
       ...history.findings.flatMap((finding) => renderFinding(finding, paint, { guide })),
     );
-  }
   return lines.map((line) => `${line}\n`).join('');
 }
 

@@ -91,11 +91,10 @@ const HEADLINES = {
 } as const;
 
 function describeItems({ items, subject }: ImportReport): Line {
-  if (subject.kind === 'profile') {
+  if (subject.kind === 'profile')
     return [
       `${count(items.items, 'item')}: ${grouped(items.items - items.dropped)} checked, ${grouped(items.dropped)} could not be.`,
     ];
-  }
   return [
     `${count(items.items, 'item')}: ${grouped(items.mapped)} became authorizations, executions or adjustments, ${grouped(items.evidence)} kept as evidence, ${grouped(items.repeated)} repeating what another item says, ${grouped(items.dropped)} dropped.`,
   ];

@@ -20,9 +20,8 @@ export function renderLedgerDiff(diff: LedgerDiff, paint: Paint, guide: Guide = 
     lines.push('', ...renderRecord('a', fork.a, paint), '', ...renderRecord('b', fork.b, paint));
     const more = fork.differs.length - MAX_MEMBERS;
     const members = fork.differs.slice(0, MAX_MEMBERS).map((pointer) => printable(pointer));
-    if (members.length > 0) {
+    if (members.length > 0)
       lines.push('', `  differ in   ${members.join(', ')}${more > 0 ? `, and ${more} more` : ''}`);
-    }
   }
   lines.push('', `neither was verified${moreOf(guide.more?.diff, ': ')}`);
   return lines.map((line) => `${line}\n`).join('');

@@ -20,7 +20,6 @@ export interface Completeness {
   readonly countOf: (code: string) => number;
 }
 
-/** The answer, as a word and a clause. */
 export interface MissingAnswer {
   readonly answer: 'yes' | 'changed' | 'no' | 'unknown' | 'not shown';
   /** Up to which record it is so. */
@@ -64,7 +63,7 @@ function findLoss({ records, anchors, countOf }: Completeness): MissingAnswer | 
     return { answer: 'yes', words: [words], code: 'SEQ_GAP' };
   }
   const forked = longestAnchor(anchors, 'forked');
-  if (forked !== undefined) {
+  if (forked !== undefined)
     return {
       answer: 'changed',
       words: [
@@ -73,7 +72,6 @@ function findLoss({ records, anchors, countOf }: Completeness): MissingAnswer | 
         ' covers: some were changed, replaced or left out',
       ],
     };
-  }
   const breaks = countOf('PREV_MISMATCH');
   if (breaks > 0) {
     const words = `the chain of records is broken in ${count(breaks, 'place')}: there one was changed, replaced or left out`;
@@ -87,9 +85,8 @@ function findLoss({ records, anchors, countOf }: Completeness): MissingAnswer | 
 function findDoubt({ verdict, records, anchors, isBare, countOf }: Completeness): MissingAnswer | undefined {
   if (verdict === 'undecided') return { answer: 'unknown', words: ['there is no record'] };
   const other = longestAnchor(anchors, 'other-origin');
-  if (other !== undefined) {
+  if (other !== undefined)
     return { answer: 'unknown', words: [outside(other.path), ' is a checkpoint of another ledger'] };
-  }
   if (isBare) return { answer: 'unknown', words: ['bare events have no chain and no order'] };
   const code = ['CHECKPOINT_ROOT_MISMATCH', 'CHECKPOINT_SIZE_MISMATCH'].find((each) => countOf(each) > 0);
   if (code !== undefined) {
@@ -148,17 +145,14 @@ export function describeMissing(report: ActivityReport): Line {
 export function describeEnd({ ledger, not_checked: open }: ActivityReport): Line {
   const { anchors } = ledger;
   const shorter = longestAnchor(anchors, 'truncated');
-  if (shorter !== undefined) {
+  if (shorter !== undefined)
     return [
       `the ledger is shorter than the checkpoint that you hold: ${grouped(ledger.records)} of at least ${count(shorter.tree_size, 'record')}`,
     ];
-  }
-  if (anchors.some(({ relation }) => relation === 'forked')) {
+  if (anchors.some(({ relation }) => relation === 'forked'))
     return ['the ledger has another history than the checkpoint that you hold'];
-  }
-  if (anchors.some(({ relation }) => relation === 'other-origin')) {
+  if (anchors.some(({ relation }) => relation === 'other-origin'))
     return ['the checkpoint that you hold is of another ledger'];
-  }
   // Bare events have no order that a checkpoint could match.
   const isOpen = open.some(({ code }) => code === 'TRUNCATION' || code === 'CHAIN');
   if (anchors.length > 0 && !isOpen) return ['the ledger extends the checkpoint that you hold'];

@@ -161,7 +161,6 @@ function renderHead(
   return `${head}  ${printable(file)}: ${words[verdict]}`;
 }
 
-/** The log, and the place of the entry in it. */
 function renderPlace(
   { origin, index, entry, tree }: Pick<ProofResult, 'origin' | 'index' | 'entry' | 'tree'>,
   label: 'seq' | 'index',

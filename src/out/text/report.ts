@@ -27,7 +27,6 @@ const MAX_OPEN = 5;
 /** The path of what was read from a stream. */
 const STREAM = '-';
 
-/** How verdicts are painted. */
 export const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
 
 const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const;
@@ -272,9 +271,8 @@ function renderFindings(report: LazyReport, paint: Paint, guide: Guide): string[
     lines.push(...show(finding, groups[index + 1]?.finding));
     if (consequences.length === 0) continue;
     lines.push('  and, because of that record:');
-    for (const [at, each] of consequences.entries()) {
+    for (const [at, each] of consequences.entries())
       lines.push(...show(each, consequences[at + 1]).map((line) => `    ${line}`));
-    }
   }
   const rest = total - findings.length;
   if (rest > 0) lines.push(`… and ${grouped(rest)} more${moreOf(guide.more?.findings, ': ')}`);

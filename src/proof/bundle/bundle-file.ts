@@ -36,7 +36,6 @@ import type { RecordSelection } from '../../rules/selection.js';
 import { MAX_TRUST_POLICY_BYTES } from '../../rules/trust/trust-policy.js';
 import { BUNDLE_NAME, isBundle, SELF_DESCRIBED } from './bundle-start.js';
 
-/** The largest bundle, in bytes. */
 export const MAX_BUNDLE_BYTES = 268_435_456;
 /** The most stretches in a bundle. */
 export const MAX_STRETCHES = 1_000;
@@ -55,7 +54,6 @@ const HASH_BYTES = 32;
 const NEWLINE = 0x0a;
 const TAGS: ReadonlySet<number> = new Set([COSE_SIGN1_TAG]);
 
-/** A record in a bundle. */
 export interface BundledRecord {
   /** Its position in the ledger, from 0. */
   readonly seq: number;
@@ -121,12 +119,11 @@ export function formatBundle(
   signer?: Signer,
   attachments: readonly Uint8Array[] = [],
 ): Uint8Array {
-  if (bundle.report.length > MAX_REPORT_CHARACTERS) {
+  if (bundle.report.length > MAX_REPORT_CHARACTERS)
     throw new NorthrootError(
       'BUNDLE_TOO_LARGE',
       `the report of the whole ledger has ${bundle.report.length} characters, and a bundle takes at most ${MAX_REPORT_CHARACTERS}`,
     );
-  }
   if (countItems(bundle) > MAX_CBOR_ITEMS) {
     const { records, leaves } = bundle;
     throw new NorthrootError(
@@ -167,9 +164,8 @@ export function decodeBundle(bytes: Uint8Array): BundleDecoded {
   return catchMismatch(() => {
     const bundle = fromCbor(decoded.value);
     const signature = parts.value.signature === null ? undefined : signatureOf(parts.value.signature);
-    if ((signature === undefined) !== (bundle.exporter === undefined)) {
+    if ((signature === undefined) !== (bundle.exporter === undefined))
       throw new Mismatch('a signature where the bundle names its exporter', 'one of the two');
-    }
     assertOrdered(attachments);
     return { bundle, content, digest, signature, attachments };
   });
@@ -201,9 +197,8 @@ function joinParts(
 }
 
 function decodeParts(bytes: Uint8Array): Result<Parts, BundleFault> {
-  if (bytes.length > MAX_BUNDLE_BYTES) {
+  if (bytes.length > MAX_BUNDLE_BYTES)
     return malformed(`at most ${MAX_BUNDLE_BYTES} bytes`, `${bytes.length}`);
-  }
   if (!isBundle(bytes)) return malformed('the beginning of a bundle', 'other bytes');
   const decoded = decodeCbor(bytes.subarray(SELF_DESCRIBED.length), TAGS);
   if (!decoded.ok) return malformedAt(decoded.fault, SELF_DESCRIBED.length);
@@ -252,19 +247,16 @@ function signContent(content: Uint8Array, signer: Signer): CborValue {
 
 /** All headers of the signature MUST be protected. */
 function signatureOf(value: CborValue): CoseSign1 {
-  if (!(value instanceof TaggedCbor)) {
+  if (!(value instanceof TaggedCbor))
     throw new Mismatch(`a signature with the tag ${COSE_SIGN1_TAG}, or null`, nameOf(value));
-  }
   const decoded = decodeCoseValue(value);
   if (!decoded.ok) throw new Mismatch(`${decoded.fault.expected} in the signature`, decoded.fault.actual);
   const signature = decoded.value;
   const { protectedHeaders, unprotectedHeaders, payload } = signature;
-  if (unprotectedHeaders.size > 0 || payload !== undefined) {
+  if (unprotectedHeaders.size > 0 || payload !== undefined)
     throw new Mismatch('a signature without unprotected headers and payload', 'another');
-  }
-  if (protectedHeaders.size !== 3 || protectedHeaders.get(COSE_HEADER.contentType) !== BUNDLE_CONTENT_TYPE) {
+  if (protectedHeaders.size !== 3 || protectedHeaders.get(COSE_HEADER.contentType) !== BUNDLE_CONTENT_TYPE)
     throw new Mismatch(`a signature of ${BUNDLE_CONTENT_TYPE} that names its key`, 'another');
-  }
   return signature;
 }
 
@@ -329,9 +321,8 @@ function fromCbor(value: CborValue): Bundle {
   const note = optional(members.note, (each) => bytesOf(each, 'the note'));
   const policy = optional(members.policy, (each) => textOf(each, 'the policy', MAX_TRUST_POLICY_BYTES));
   const exporter = optional(members.exporter, keyOf);
-  if (note !== undefined && note.length > MAX_NOTE_BYTES) {
+  if (note !== undefined && note.length > MAX_NOTE_BYTES)
     throw new Mismatch(`a note of at most ${MAX_NOTE_BYTES} bytes`, `${note.length} bytes`);
-  }
   const records = arrayOf(members.records, 'the records').map(recordOf);
   const leaves = arrayOf(members.leaves, 'the leaves').map((each) => ({
     index: countOf(each, 0, 'a leaf'),
@@ -343,16 +334,14 @@ function fromCbor(value: CborValue): Bundle {
     'leaves in the order of their places, in the tree',
   );
   const held = new Set(records.map(({ seq }) => seq));
-  if (leaves.some(({ index }) => held.has(index))) {
+  if (leaves.some(({ index }) => held.has(index)))
     throw new Mismatch('each place as a record or as a leaf hash', 'one as both');
-  }
   const stretches = arrayOf(members.stretches, 'the stretches').map((each) => ({
     from: countOf(each, 0, 'a stretch'),
     to: countOf(each, 1, 'a stretch'),
   }));
-  if (stretches.length > MAX_STRETCHES) {
+  if (stretches.length > MAX_STRETCHES)
     throw new Mismatch(`at most ${MAX_STRETCHES} stretches`, `${stretches.length}`);
-  }
   assertPlaces(
     [...stretches.flatMap(({ from, to }) => (from === to ? [from] : [from, to])), size],
     'stretches that ascend and do not overlap, in the tree',
@@ -395,9 +384,8 @@ function selectionOf(value: CborValue | undefined): RecordSelection {
   const events = optional(members.events, (each) => arrayOf(each, 'the events').map(idOf));
   const isSorted = events?.every((id, index) => index === 0 || (events[index - 1] as string) < id) ?? true;
   if (!isSorted) throw new Mismatch('the ids of events in order, each once', 'another order');
-  if (since !== undefined && until !== undefined && compareTimestamps(since, until) > 0) {
+  if (since !== undefined && until !== undefined && compareTimestamps(since, until) > 0)
     throw new Mismatch('a selection whose end is after its beginning', `${since} to ${until}`);
-  }
   return {
     ...defined({ since, until, principal, tool, grantId }),
     ...(events === undefined ? {} : { eventIds: new Set(events) }),
@@ -408,9 +396,8 @@ function recordOf(value: CborValue): BundledRecord {
   const isSelected = partOf(value, 1, 3, 'a record');
   const line = bytesOf(partOf(value, 2, 3, 'a record'), 'a line');
   if (typeof isSelected !== 'boolean') throw new Mismatch('whether a record is selected', nameOf(isSelected));
-  if (line.length === 0 || line.length > MAX_LINE_BYTES) {
+  if (line.length === 0 || line.length > MAX_LINE_BYTES)
     throw new Mismatch(`a line of 1 to ${MAX_LINE_BYTES} bytes`, `${line.length}`);
-  }
   // Each line is one leaf of the tree.
   if (line.includes(NEWLINE)) throw new Mismatch('a line', 'more than one');
   return { seq: wholeOf(partOf(value, 0, 3, 'a record'), 'the place of a record'), line, isSelected };
@@ -440,9 +427,8 @@ function membersOf<R extends string, O extends string>(
   if (!(value instanceof Map)) throw new Mismatch(`${name} as a map`, nameOf(value));
   const map = value as CborMap;
   const known = new Set<CborKey>([...required, ...allowed]);
-  for (const key of map.keys()) {
+  for (const key of map.keys())
     if (!known.has(key)) throw new Mismatch(`no member of that name in ${name}`, `${key}`.slice(0, 80));
-  }
   for (const key of required) if (!map.has(key)) throw new Mismatch(`${key} in ${name}`, 'none');
   return Object.fromEntries(map) as { readonly [K in R]: CborValue } & { readonly [K in O]?: CborValue };
 }
@@ -491,9 +477,7 @@ function hashOf(value: CborValue | undefined, name: string): string {
 
 function textOf(value: CborValue | undefined, name: string, most: number): string {
   if (typeof value !== 'string') throw new Mismatch(`${name} as text`, nameOf(value));
-  if (value.length > most) {
-    throw new Mismatch(`${name} of at most ${most} characters`, `${value.length}`);
-  }
+  if (value.length > most) throw new Mismatch(`${name} of at most ${most} characters`, `${value.length}`);
   return value;
 }
 
@@ -509,17 +493,15 @@ function matching(value: CborValue, test: (text: string) => boolean, expected: s
 /** The canonical text of an event id. */
 function idOf(value: CborValue): string {
   const digest = typeof value === 'string' ? tryParseDigest(value) : undefined;
-  if (digest === undefined || formatDigest(digest) !== value || digest.alg !== 'sha-256') {
+  if (digest === undefined || formatDigest(digest) !== value || digest.alg !== 'sha-256')
     throw new Mismatch('the id of an event, sha-256:…', nameOf(value));
-  }
   return value;
 }
 
 function keyOf(value: CborValue): PublicKey {
   const key = typeof value === 'string' ? tryParseWirePublicKey(value) : undefined;
-  if (key === undefined || key.alg === 'ml-dsa-44' || formatPublicKey(key) !== value) {
+  if (key === undefined || key.alg === 'ml-dsa-44' || formatPublicKey(key) !== value)
     throw new Mismatch('an ed25519 or p256 key', nameOf(value));
-  }
   return key;
 }
 

@@ -25,9 +25,8 @@ export const MAX_NAMED_CHARACTERS = 1_048_576;
 /** All SHA-256 digests in an event. */
 export function listDigests(value: JsonValue, path: readonly (string | number)[] = []): NamedDigest[] {
   if (typeof value !== 'object' || value === null) return [];
-  if (isDigest(value)) {
+  if (isDigest(value))
     return value.alg === 'sha-256' ? [{ digest: toDigestText(value.b64), pointer: jsonPointer(path) }] : [];
-  }
   return Object.entries(value).flatMap(([name, member]) => listDigests(member, [...path, name]));
 }
 

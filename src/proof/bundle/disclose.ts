@@ -26,7 +26,6 @@ interface ContentPlace {
   readonly pointer: string;
 }
 
-/** A content, and the records that name it. */
 export interface FoundContent {
   readonly name: string;
   /** `sha-256:…` of its bytes and, if it is JSON in another form, of its canonical form. */
@@ -60,9 +59,8 @@ export async function findContent(
     total: 0,
   }));
   const byDigest = new Map<string, typeof found>();
-  for (const each of found) {
+  for (const each of found)
     for (const digest of each.digests) byDigest.set(digest, [...(byDigest.get(digest) ?? []), each]);
-  }
   for await (const { event, ...place } of from instanceof Uint8Array
     ? eventsOf(from)
     : readEvents(from, signal)) {

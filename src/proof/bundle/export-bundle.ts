@@ -117,9 +117,8 @@ export async function exportBundle(
     return undefined;
   });
   const { state } = pass.result;
-  if (state.layout === 'bare') {
+  if (state.layout === 'bare')
     throw new NorthrootError('NOT_A_LEDGER', 'bare events have no records around them to prove');
-  }
   const note = given ?? survey.findNote(state);
   const tree =
     note === undefined
@@ -345,9 +344,8 @@ class Survey {
     const id = toDigestText(line.event().checkpoint_event_id.b64);
     const known = this.#notes.get(id);
     const note = decodeCheckpoint(encodeUtf8(line.event().note));
-    if (known !== undefined && note.ok && note.value.text === known.text) {
+    if (known !== undefined && note.ok && note.value.text === known.text)
       this.#notes.set(id, mergeSignatures(known, note.value));
-    }
   }
 
   /** The last checkpoint that seals; else the last by a known key; else the last that matches the tree. */
@@ -362,9 +360,8 @@ class Survey {
 
   countBeyond(size: number): number {
     const beyond = [...this.#selected].filter((place) => place >= size).length;
-    if (beyond > 0 && this.#selection.eventIds !== undefined) {
+    if (beyond > 0 && this.#selection.eventIds !== undefined)
       throw uncovered(`an event that is asked for comes after the checkpoint of ${size} records`);
-    }
     return beyond;
   }
 
@@ -485,9 +482,8 @@ function stretchesOf(
   size: number,
 ): readonly Stretch[] {
   const last = asked.at(-1);
-  if (last !== undefined && last.to >= size) {
+  if (last !== undefined && last.to >= size)
     throw uncovered(`the records up to seq ${last.to} are not covered by the checkpoint of ${size} records`);
-  }
   if (asked.length > 0) return asked;
   return isWhole(selection) && size > 0 ? [{ from: 0, to: size - 1 }] : [];
 }
@@ -497,9 +493,8 @@ function sortStretches(stretches: readonly Stretch[]): readonly Stretch[] {
   const sorted = [...stretches].sort((a, b) => a.from - b.from);
   for (const [index, { from, to }] of sorted.entries()) {
     const isRight = Number.isSafeInteger(from) && Number.isSafeInteger(to) && from >= 0 && from <= to;
-    if (!isRight || (index > 0 && (sorted[index - 1] as Stretch).to >= from)) {
+    if (!isRight || (index > 0 && (sorted[index - 1] as Stretch).to >= from))
       throw new RangeError('expected stretches from a seq to the same or a later one, which do not overlap');
-    }
   }
   return sorted;
 }

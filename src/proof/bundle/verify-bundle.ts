@@ -143,13 +143,12 @@ class Judge {
   async run(): Promise<BundleResult> {
     const { onRecord, name = '-', ...options } = this.#options;
     const bundle = this.#bundle;
-    if (!equalBytes(sha256(this.#file.content), this.#file.digest)) {
+    if (!equalBytes(sha256(this.#file.content), this.#file.digest))
       this.#add(
         'BUNDLE_DIGEST_MISMATCH',
         digestText(sha256(this.#file.content)),
         digestText(this.#file.digest),
       );
-    }
     const isSigned = this.#checkSignature();
     this.#checkProof();
     const note = this.#readNote();
@@ -161,9 +160,8 @@ class Judge {
     this.#checkClaims();
     this.#judgeCheckpoint(note, run);
     const claim = this.#readReport(run);
-    for (const digest of this.#contents.unnamed()) {
+    for (const digest of this.#contents.unnamed())
       this.#add('CONTENT_NOT_NAMED', 'attached contents that a record names by their digests', digest);
-    }
     return this.#conclude(run, isSigned, claim);
   }
 
@@ -272,9 +270,8 @@ class Judge {
   #judgeCheckpoint(note: SignedCheckpoint | undefined, { state, noteVerdict, whole }: RecordsRun): void {
     const { tree } = this.#bundle;
     if (note === undefined || noteVerdict === undefined) {
-      if (this.#bundle.note === undefined) {
+      if (this.#bundle.note === undefined)
         this.#add('CHECKPOINT_MISSING', 'a signed checkpoint of the tree', 'none', 'undecided');
-      }
     } else {
       const { origin } = note.checkpoint;
       const origins = state.policy?.origins;
@@ -282,19 +279,16 @@ class Judge {
       if (whole === undefined) {
         if (state.origin !== undefined && state.origin !== origin)
           this.#add('ORIGIN_MISMATCH', state.origin, origin);
-        else if (state.origin === undefined && origins !== undefined && !origins.includes(origin)) {
+        else if (state.origin === undefined && origins !== undefined && !origins.includes(origin))
           this.#add('ORIGIN_MISMATCH', origins.join(' or '), origin);
-        }
-        for (const { code, severity, expected = '', actual = '' } of noteVerdict.problems) {
+        for (const { code, severity, expected = '', actual = '' } of noteVerdict.problems)
           if (severity === undefined) this.#add(code, expected, actual);
-        }
         const { requirements } = state;
         for (const unmet of [
           requirements.findMissingLogKeys(noteVerdict.signers),
           requirements.findMissingWitnesses(noteVerdict.signers),
-        ]) {
+        ])
           if (unmet !== undefined) this.#add(unmet.code, unmet.expected, unmet.actual);
-        }
       }
       if (!isSignedByLog(noteVerdict.signers) && noteVerdict.problems.length === 0) {
         const actual = `${noteVerdict.unknown} by unknown keys`;
@@ -329,24 +323,22 @@ class Judge {
   #readReport({ state }: RecordsRun): ReportJson | undefined {
     const report = readJson(this.#bundle.report);
     const policy = this.#bundle.policy === undefined ? undefined : readJson(this.#bundle.policy);
-    if (policy !== undefined && (policy.value === undefined || checkTrustPolicy(policy.value).length > 0)) {
+    if (policy !== undefined && (policy.value === undefined || checkTrustPolicy(policy.value).length > 0))
       this.#add('BUNDLE_MALFORMED', 'a trust policy in canonical JSON', 'another text');
-    }
     if (report.value === undefined || checkReport(report.value).length > 0) {
       this.#add('BUNDLE_MALFORMED', 'a report in canonical JSON', 'another text');
       return undefined;
     }
     const claim = report.value as unknown as ReportJson;
     const { origin, records } = claim.ledger;
-    if (origin !== (state.origin ?? null)) {
+    if (origin !== (state.origin ?? null))
       this.#add(
         'BUNDLE_INCOMPLETE',
         `a report of ${state.origin ?? 'a ledger without an origin'}`,
         `one of ${origin}`,
       );
-    } else if (records < this.#bundle.tree.size) {
+    else if (records < this.#bundle.tree.size)
       this.#add('BUNDLE_INCOMPLETE', `a report of ${this.#bundle.tree.size} records`, `one of ${records}`);
-    }
     return claim;
   }
 
@@ -692,11 +684,9 @@ class StretchTally {
   }
 
   findGap(): { readonly from: number; readonly to: number; readonly missing: number } | undefined {
-    for (const { from, to } of this.#stretches) {
-      for (let place = from; place <= to; place += 1) {
+    for (const { from, to } of this.#stretches)
+      for (let place = from; place <= to; place += 1)
         if (!this.#places.has(place)) return { from, to, missing: place };
-      }
-    }
     return undefined;
   }
 

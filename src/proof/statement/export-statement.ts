@@ -43,7 +43,6 @@ const OPTIONS: OptionTypes<StatementOptions> = {
   timeVerified: 'string',
 };
 
-/** A signed statement. */
 export interface MadeStatement {
   /** The DSSE envelope: one line of JSON and a newline. */
   readonly bytes: Uint8Array;
@@ -63,19 +62,16 @@ export async function makeStatement(ledger: LedgerInput, options: StatementOptio
   const { signer, name, verifierId, resourceUri, timeVerified, ...verifying } = options;
   if ((signer as Signer | undefined) === undefined) throw new TypeError('makeStatement: expected a signer');
   const { alg, keyid } = signer.publicKey;
-  if (alg === 'ml-dsa-44') {
+  if (alg === 'ml-dsa-44')
     throw new NorthrootError(
       'KEY_UNSUPPORTED',
       'expected an ed25519 or p256 key to sign a statement, found ml-dsa-44',
     );
-  }
-  for (const [what, uri] of Object.entries({ verifierId, resourceUri })) {
+  for (const [what, uri] of Object.entries({ verifierId, resourceUri }))
     if (uri !== undefined && !URI.test(uri))
       throw new RangeError(`makeStatement: expected ${what} to be a URI`);
-  }
-  if (timeVerified !== undefined && !isTimestamp(timeVerified)) {
+  if (timeVerified !== undefined && !isTimestamp(timeVerified))
     throw new RangeError('makeStatement: expected timeVerified to be a timestamp');
-  }
   const source = await openVerifiable('makeStatement', ledger);
   const hasher = createSha256();
   const hashed: LedgerSource = { ...source, segments: tee(source.segments, (bytes) => hasher.update(bytes)) };

@@ -19,7 +19,6 @@ export const VSA_TYPE = 'https://slsa.dev/verification_summary/v1';
 /** The payload type of the envelope that a statement is in. */
 export const STATEMENT_PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 
-/** The default verifier. */
 const VERIFIER = 'https://northroot.dev/verifier';
 /** The rules of verification, version 1. */
 const RULES = 'https://northroot.dev/verification/v1';

@@ -74,9 +74,8 @@ export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptio
     backend: 'object',
   });
   const { keys, sha256, requirePassed = false, backend = defaultBackend } = options;
-  if (sha256 !== undefined && !SHA256_HEX.test(sha256)) {
+  if (sha256 !== undefined && !SHA256_HEX.test(sha256))
     throw new RangeError('verifyStatement: expected sha256 as 64 lower-case hexadecimal digits');
-  }
   const malformed = (expected: string): StatementResult =>
     conclude([problem('STATEMENT_MALFORMED', expected)], { statement: null, signers: [], not_checked: [] });
   if (bytes.length > MAX_STATEMENT_BYTES) return malformed(`at most ${MAX_STATEMENT_BYTES} bytes`);
@@ -85,16 +84,13 @@ export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptio
   const { payloadType, signatures } = envelope;
   const payload = readBase64(envelope['payload']);
   if (payload === undefined) return malformed('a payload in base64');
-  if (typeof payloadType !== 'string' || !PAYLOAD_TYPE.test(payloadType)) {
+  if (typeof payloadType !== 'string' || !PAYLOAD_TYPE.test(payloadType))
     return malformed(`the payload type ${STATEMENT_PAYLOAD_TYPE}`);
-  }
-  if (!Array.isArray(signatures) || signatures.length === 0 || signatures.length > MAX_SIGNATURES) {
+  if (!Array.isArray(signatures) || signatures.length === 0 || signatures.length > MAX_SIGNATURES)
     return malformed(`1 to ${MAX_SIGNATURES} signatures`);
-  }
   const statement = readObject(payload);
-  if (statement?.['_type'] !== STATEMENT_TYPE || statement['predicateType'] !== VSA_TYPE) {
+  if (statement?.['_type'] !== STATEMENT_TYPE || statement['predicateType'] !== VSA_TYPE)
     return malformed(`a statement ${STATEMENT_TYPE} with the predicate ${VSA_TYPE}`);
-  }
   const problems: ProofProblem[] = [];
   const signers = new Set<string>();
   const message = preAuthEncoding(payloadType, payload);
@@ -109,16 +105,13 @@ export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptio
       return raw !== undefined && key.verify(message, raw);
     });
     if (signer !== undefined) signers.add(signer.publicKey.keyid);
-    else if (known.some(({ publicKey }) => publicKey.keyid === keyid)) {
+    else if (known.some(({ publicKey }) => publicKey.keyid === keyid))
       problems.push(problem('SIGNATURE_INVALID', `a signature by ${excerptText(keyid as string)}`));
-    }
   }
-  if (sha256 !== undefined && !namesSubject(statement, sha256)) {
+  if (sha256 !== undefined && !namesSubject(statement, sha256))
     problems.push(problem('SUBJECT_MISMATCH', `a subject with the sha256 ${sha256}`));
-  }
-  if (signers.size === 0 && problems.length === 0) {
+  if (signers.size === 0 && problems.length === 0)
     problems.push({ ...problem('KEY_UNKNOWN', 'a signature by a given key'), kind: 'undecided' });
-  }
   const said = requirePassed && signers.size > 0 ? resultOf(statement) : 'PASSED';
   if (said !== 'PASSED') {
     const actual = typeof said === 'string' ? excerptText(said) : 'none';

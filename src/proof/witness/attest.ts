@@ -45,7 +45,6 @@ export interface AttestResult {
   readonly refused: readonly NoteSignature[];
   /** Lines left out because their key is unknown. */
   readonly unknown: readonly NoteSignature[];
-  /** The last appended attestation, if any. */
   readonly attestation: Appended | undefined;
   /** The checkpoint's note with the cosignatures. */
   readonly note: string;
@@ -106,7 +105,7 @@ export async function attestCheckpoint(
     if (cosignatures.length === 0) return { ...result, attestation: undefined, note: checkpoint.note };
     const { text } = own;
     let attestation: Appended | undefined;
-    for (const signatures of splitForRecords(text, cosignatures)) {
+    for (const signatures of splitForRecords(text, cosignatures))
       attestation = await ledger.append({
         event: {
           event_type: 'attestation',
@@ -115,7 +114,6 @@ export async function attestCheckpoint(
           principal_id: principalId ?? ledger.principalId,
         } satisfies Partial<AttestationEvent>,
       });
-    }
     const note = formatNote({ text, signatures: [...own.signatures, ...cosignatures] });
     await onAttested?.(note, ledger);
     return { ...result, attestation, note };

@@ -6,6 +6,7 @@
 import { printable, withoutPasswords } from '../../base/bytes/printable.js';
 import { startDeadline } from '../../base/deadline.js';
 import { NorthrootError } from '../../base/error.js';
+import { readBounded } from '../../base/http-answer.js';
 import { parseCheckpoint } from '../../format/note/checkpoint.js';
 import {
   canBeWitnessKey,
@@ -124,13 +125,12 @@ async function collectFrom(
   const target = submissionUrl(url);
   let oldSize = options.oldSizes?.get(url) ?? 0;
   for (let attempt = 1; ; attempt += 1) {
-    if (oldSize > size) {
+    if (oldSize > size)
       throw new NorthrootError(
         'WITNESS_AHEAD',
         `${printable(url)} has cosigned a tree of ${oldSize} records; the checkpoint has ${size}`,
         { hint: 'if the ledger was not cut, the witness was shown another ledger of the same origin' },
       );
-    }
     const proof = oldSize === 0 || oldSize === size ? [] : await options.proofFor(oldSize);
     const body = formatConsistencyProof({ oldSize, hashes: proof, note: Buffer.from(options.note) });
     const response = await post(target, body, signal, options.fetch ?? fetch).catch((error: unknown) => {
@@ -144,9 +144,8 @@ async function collectFrom(
       throw refused(url, `${response.status}${words === '' ? '' : `: ${words}`}`);
     }
     const named = readSize(response);
-    if (named === oldSize || attempt === MAX_ATTEMPTS) {
+    if (named === oldSize || attempt === MAX_ATTEMPTS)
       throw refused(url, `409 again, now with the size ${named}`);
-    }
     oldSize = named;
   }
 }
@@ -170,15 +169,10 @@ async function post(
     redirect: 'manual',
     headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Accept-Encoding': 'identity' },
   });
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > MAX_RESPONSE_BYTES) throw invalid(`at most ${MAX_RESPONSE_BYTES} bytes`, 'more');
-    chunks.push(chunk);
-  }
+  const { bytes, isWhole } = await readBounded(response, MAX_RESPONSE_BYTES);
+  if (!isWhole) throw invalid(`at most ${MAX_RESPONSE_BYTES} bytes`, 'more');
   const contentType = response.headers.get('Content-Type') ?? '';
-  return { status: response.status, contentType, body: Buffer.concat(chunks) };
+  return { status: response.status, contentType, body: Buffer.from(bytes) };
 }
 
 function readSize({ body }: Answer): number {
@@ -198,9 +192,8 @@ function readSignatureLines(body: Buffer): NoteSignature[] {
   const lines = text.split('\n');
   if (lines.pop() !== '' || lines.length === 0)
     throw invalid('signature lines that end in a newline', 'none');
-  if (lines.length > MAX_NOTE_SIGNATURES) {
+  if (lines.length > MAX_NOTE_SIGNATURES)
     throw invalid(`at most ${MAX_NOTE_SIGNATURES} signature lines`, `${lines.length}`);
-  }
   if (new Set(lines).size < lines.length) throw invalid('each signature line once', 'one of them twice');
   return lines.map((line, index) => {
     const signature = readSignatureLine(line);
@@ -217,12 +210,11 @@ function readSignatureLines(body: Buffer): NoteSignature[] {
 export function submissionUrl(prefix: string): string {
   const url = URL.canParse(prefix) ? new URL(prefix) : undefined;
   const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:';
-  if (url === undefined || !isWeb || /[?#]/.test(prefix) || url.username !== '' || url.password !== '') {
+  if (url === undefined || !isWeb || /[?#]/.test(prefix) || url.username !== '' || url.password !== '')
     throw new NorthrootError(
       'WITNESS_URL_INVALID',
       `expected the http or https URL of a witness, without user, query and fragment, found ${printable(withoutPasswords(prefix))}`,
     );
-  }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}/add-checkpoint`;
 }
 

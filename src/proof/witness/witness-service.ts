@@ -112,21 +112,19 @@ const MAX_STATE_BYTES = 2 * MAX_REQUEST_BYTES;
  */
 export async function createWitness(options: WitnessOptions): Promise<Witness> {
   const { name, signer, logs, stateFolder, prefix = '', fileSystem = nodeFileSystem } = options;
-  if (!isSubmissionPrefix(prefix)) {
+  if (!isSubmissionPrefix(prefix))
     throw new RangeError('expected a prefix such as /w1: a path of letters, digits and . _ ~ -');
-  }
   const type = signer.publicKey.alg === 'ml-dsa-44' ? 'ml-dsa-44' : 'cosignature';
   const key = makeNoteKey(name, signer.publicKey, type);
   const keysOf = groupByOrigin(logs);
   assertCanCosign(key, keysOf);
   const kind = await fileSystem.kindOf(stateFolder);
   if (kind === 'missing') await fileSystem.makeFolder(stateFolder);
-  else if (kind !== 'folder') {
+  else if (kind !== 'folder')
     throw new NorthrootError(
       'NOT_A_FOLDER',
       `the state of a witness is kept in a folder: ${printable(stateFolder)} is none`,
     );
-  }
   const folder = await lockFolder(stateFolder, fileSystem);
   try {
     const states = new Map<string, LogState>();
@@ -208,9 +206,8 @@ class FolderWitness implements Witness {
   async #answer({ method, path, body }: WitnessRequest): Promise<WitnessResponse> {
     if (this.#closing !== undefined) return answer(503, 'the witness is stopping');
     const route = path.startsWith(`${this.prefix}/`) ? path.slice(this.prefix.length) : '';
-    if (route === '/add-checkpoint') {
+    if (route === '/add-checkpoint')
       return method === 'POST' ? this.#addCheckpoint(body) : notAllowed('POST');
-    }
     const [, hash] = /^\/([0-9a-f]{64})\/checkpoint$/.exec(route) ?? [];
     if (hash === undefined) return answer(404, 'there is nothing here');
     if (method !== 'GET') return notAllowed('GET');
@@ -267,7 +264,7 @@ class FolderWitness implements Witness {
     const timestamp = Math.max(Math.floor(now() / 1000), state.last?.timestamp ?? 1);
     const cosignature = cosignNote(text, name, signer, timestamp);
     const whole = formatNote({ text, signatures: [...signatures, cosignature] });
-    if (!(await this.#folder.isInPlace())) {
+    if (!(await this.#folder.isInPlace()))
       throw new NorthrootError(
         'FILE_CHANGED',
         `${printable(stateFolder)} is not the folder that was locked`,
@@ -275,7 +272,6 @@ class FolderWitness implements Witness {
           hint: 'start the witness again with the folder that has its state',
         },
       );
-    }
     const temporary = `${state.path}.new`;
     await replaceFile(state.path, Buffer.from(whole), { temporary, fileSystem });
     state.last = { checkpoint, timestamp, text: whole };
@@ -297,29 +293,25 @@ export function originOf({ name, origin = name }: LogKey): string {
 /** ML-DSA-44 cosignatures limit names to 255 bytes. A witness MUST NOT use a key of a log. */
 function assertCanCosign(key: NoteKey, keysOf: ReadonlyMap<string, readonly NoteKey[]>): void {
   for (const [origin, keys] of keysOf) {
-    if (keys.some((logKey) => logKey.name === key.name && logKey.keyId === key.keyId)) {
+    if (keys.some((logKey) => logKey.name === key.name && logKey.keyId === key.keyId))
       throw new RangeError('expected a key of the witness that is no key of a log, under another name');
-    }
-    if (key.type === 'ml-dsa-44' && Buffer.byteLength(origin) > MAX_ML_DSA_NAME_BYTES) {
+    if (key.type === 'ml-dsa-44' && Buffer.byteLength(origin) > MAX_ML_DSA_NAME_BYTES)
       throw new RangeError(
         `expected origins of at most ${MAX_ML_DSA_NAME_BYTES} bytes to cosign with ml-dsa-44`,
       );
-    }
   }
-  if (key.type === 'ml-dsa-44' && Buffer.byteLength(key.name) > MAX_ML_DSA_NAME_BYTES) {
+  if (key.type === 'ml-dsa-44' && Buffer.byteLength(key.name) > MAX_ML_DSA_NAME_BYTES)
     throw new RangeError(
       `expected a name of at most ${MAX_ML_DSA_NAME_BYTES} bytes to cosign with ml-dsa-44`,
     );
-  }
 }
 
 function groupByOrigin(logs: readonly LogKey[]): Map<string, NoteKey[]> {
   const keysOf = new Map<string, NoteKey[]>();
   for (const key of logs) {
     if (!canBeLogKey(key)) throw new RangeError('expected log keys of type 0x01 or 0x06');
-    if (!key.verification.usable) {
+    if (!key.verification.usable)
       throw new NorthrootError('KEY_MALFORMED', `no signature by the key of ${printable(key.name)} is valid`);
-    }
     const origin = originOf(key);
     if (!/^[^\u0000-\u001f]+$/.test(origin)) throw new RangeError('expected an origin in one line');
     const keys = keysOf.get(origin) ?? [];

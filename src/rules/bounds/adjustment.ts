@@ -34,7 +34,7 @@ function judgeCredit({ principalId, amounts, system }: AdjustmentFacts, grant: G
   const updates: (() => void)[] = [];
   const chain = grantChain(grant);
   const own = chain.find((each) => each.principalId === principalId);
-  if (own !== undefined) {
+  if (own !== undefined)
     findings.push({
       code: 'SELF_CREDIT',
       pointer: '/principal_id',
@@ -42,7 +42,6 @@ function judgeCredit({ principalId, amounts, system }: AdjustmentFacts, grant: G
       actual: principalId,
       related: [own.place],
     });
-  }
   let isRefused = own !== undefined;
   for (const { unit, amount, pointer } of listAmounts(amounts, grant, findings)) {
     const accounts = chain.flatMap((each) => {
@@ -110,9 +109,8 @@ function judgeRise(
     const estimated = isEstimated ? addRationals(account.estimated, amount) : account.estimated;
     if (exceedsPrecision(exceedsDenominatorLimit(estimated) ? estimated : used, pointer, findings)) continue;
     const total = addRationals(used, account.reserved);
-    if (compareRationals(total, account.cap) > 0) {
+    if (compareRationals(total, account.cap) > 0)
       findings.push(overCap('METER_CAP_EXCEEDED', pointer, each, unit, account, amount, total));
-    }
     updates.push(() => {
       account.used = used;
       account.estimated = estimated;
@@ -120,7 +118,6 @@ function judgeRise(
   }
 }
 
-/** An amount and its pointer in the event. */
 interface PlacedAmount {
   readonly unit: string;
   readonly amount: Rational;

@@ -14,7 +14,6 @@ export interface Approval {
   readonly place: EventPlace;
   readonly principalId: string;
   readonly occurredAt: string;
-  /** The number of the grant that it names. */
   readonly grant: number;
   readonly toolName: string;
   /** The parameters' digest as text. */
@@ -29,7 +28,6 @@ export interface Approval {
   readonly usedBy: string | undefined;
 }
 
-/** The key of a signer of an approval. */
 export interface ApprovalSigner {
   readonly keyid: string;
   readonly isAuthority: boolean;

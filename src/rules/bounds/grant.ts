@@ -13,7 +13,6 @@ import type {
 import { emptyTimeline, type Timeline } from './timeline.js';
 import { makeToolSet, type ToolSet } from './tool-set.js';
 
-/** Amounts by unit. */
 export type Amounts = ReadonlyMap<string, Rational>;
 
 /** The place of an event, for findings about another one. */
@@ -40,7 +39,6 @@ export interface StartedWork {
   readonly peak: (from: bigint, to: bigint) => Rational;
 }
 
-/** One rate limit of a grant. */
 export interface RateLimit {
   /** As the grant names it, such as `usd.per_min`. */
   readonly unit: string;
@@ -70,7 +68,6 @@ export interface ApprovalRule {
 /** The state of a grant that is revoked or suspended. */
 export interface Withdrawal {
   readonly effect: 'revoke' | 'suspend';
-  /** The event that began it. */
   readonly place: EventPlace;
   /** The event from which it also stops what was allowed before; undefined while that may finish. */
   readonly stop: EventPlace | undefined;
@@ -80,7 +77,6 @@ export interface Withdrawal {
 
 /** A stop that has ended. What was allowed before its end stays stopped. */
 export interface PastStop {
-  /** The event that began it. */
   readonly place: EventPlace;
   /** The `seq` of the event that ended it. */
   readonly end: number;
@@ -95,7 +91,6 @@ export interface SliceName {
 /** How far content may go into a ledger's surroundings, from the strictest on. */
 export const OUTPUT_MODES = ['digest_only', 'allow_contentref', 'allow_inline'] as const;
 
-/** A mode of {@link OUTPUT_MODES}. */
 type OutputMode = (typeof OUTPUT_MODES)[number];
 
 /** Common members of actions and grants. */
@@ -229,7 +224,6 @@ export function makeGrant(
   };
 }
 
-/** The slice that a grant names. */
 function sliceNameOf(authorization: AuthorizationEvent['authorization']): SliceName | undefined {
   const slice = authorization.kind === 'grant' ? authorization.slice : undefined;
   return slice && { ledgerId: slice.ledger_id.b64, eventId: slice.event_id.b64 };

@@ -281,7 +281,6 @@ function checkExpiry(
   findings.push({ code: 'GRANT_EXPIRED', pointer, expected, actual: instant, related: [grant.place] });
 }
 
-/** Rule 3: the expiry of an action. */
 function checkActionExpiry(
   action: Action | undefined,
   instant: string,

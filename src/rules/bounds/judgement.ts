@@ -24,7 +24,7 @@ export interface Judgement {
 
 /** Rules 3 and 13: an action or a delegated grant against the grant that it was allowed under. */
 export function checkOrigin(authorized: Action | Grant, grant: Grant, findings: RuleFinding[]): void {
-  if (orderTimestamps(authorized.occurredAt, grant.occurredAt) < 0) {
+  if (orderTimestamps(authorized.occurredAt, grant.occurredAt) < 0)
     findings.push({
       code: 'AUTHORIZATION_BEFORE_GRANT',
       pointer: '/occurred_at',
@@ -32,7 +32,6 @@ export function checkOrigin(authorized: Action | Grant, grant: Grant, findings: 
       actual: authorized.occurredAt,
       related: [grant.place],
     });
-  }
   const { intent, userIntent } = authorized;
   const wanted = grant.userIntent ?? grant.intent;
   if (intent === grant.intent || userIntent === wanted) return;

@@ -60,7 +60,6 @@ const BOUNDS = `${GRANT}/bounds`;
 /** The member by which a grant names its slice. */
 export const SLICE_POINTER = `${GRANT}/slice/event_id`;
 
-/** A grant that spends a slice. */
 export type SpendingGrant = Pick<Grant, 'principalId' | 'expiresAt'> & {
   readonly accounts: ReadonlyMap<string, { readonly cap: Rational }>;
 };
@@ -73,22 +72,20 @@ export type SpendingGrant = Pick<Grant, 'principalId' | 'expiresAt'> & {
 export function judgeSlice(grant: SpendingGrant, slice: Slice, ledgerId: string | undefined): RuleFinding[] {
   const findings: RuleFinding[] = [];
   const id = ledgerId === undefined ? undefined : toDigestText(ledgerId);
-  if (id === undefined || sliceParamsDigest(id) !== slice.params) {
+  if (id === undefined || sliceParamsDigest(id) !== slice.params)
     findings.push({
       code: 'SLICE_MISMATCH',
       pointer: SLICE_POINTER,
       expected: `a slice for this ledger, ${id ?? 'which has no id'}`,
       actual: `${slice.eventId}, with the parameters ${slice.params}`,
     });
-  }
-  if (grant.principalId !== slice.principalId) {
+  if (grant.principalId !== slice.principalId)
     findings.push({
       code: 'SLICE_MISMATCH',
       pointer: '/principal_id',
       expected: `${slice.principalId}, to whom the slice ${slice.eventId} was allowed`,
       actual: grant.principalId,
     });
-  }
   checkCaps(grant, slice, findings);
   checkExpiry(grant, slice, findings);
   return findings;

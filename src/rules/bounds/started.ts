@@ -33,12 +33,10 @@ export interface OpenStart {
   readonly meters: MeterVector;
 }
 
-/** An open start and its grant. */
 export interface Running {
   readonly start: OpenStart;
   /** The grant that it runs under, directly or by an action. */
   readonly grant: Grant;
-  /** The action that it executes. */
   readonly action: Action | undefined;
 }
 

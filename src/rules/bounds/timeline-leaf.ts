@@ -86,7 +86,6 @@ export class Leaf {
     return this.#keyAt(0);
   }
 
-  /** Its last one. */
   get last(): bigint {
     return this.#keyAt(this.length - 1);
   }

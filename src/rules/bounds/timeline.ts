@@ -215,7 +215,6 @@ export function fitsWindows(timeline: Timeline, at: bigint, window: bigint, { d 
   }
 }
 
-/** The common denominator of all weights. */
 function commonWeight(timeline: Timeline): bigint {
   return commonOf(rootOf(timeline)?.common ?? 1n, timeline.recent.common);
 }

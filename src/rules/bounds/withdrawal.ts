@@ -12,7 +12,6 @@ interface RevocationFacts {
   readonly byAuthority: boolean;
 }
 
-/** A revocation in lists. */
 export interface Revocation extends RevocationFacts {
   /** The id of the grant, `sha-256:…`. */
   readonly grantId: string;

@@ -15,14 +15,12 @@ import { findWithdrawal } from '../bounds/withdrawal.js';
 import type { SavedKey } from '../trust/keyring.js';
 import type { VerifyState } from '../verify/state.js';
 
-/** One allowed grant. */
 export interface GrantAccount {
   /** `sha-256:…` */
   readonly eventId: string;
   readonly seq: number;
   readonly principalId: string;
   readonly expiresAt: string | undefined;
-  /** The grant that it was delegated from. */
   readonly parentId: string | undefined;
   /** By the grant's own revocation, or one above it. */
   readonly withdrawn: GrantWithdrawn | undefined;
@@ -49,9 +47,7 @@ export function listGrants(state: VerifyState): GrantAccount[] {
 
 /** The same, one by one, to save memory. */
 export function* grantAccounts({ links }: VerifyState): Generator<GrantAccount, void, void> {
-  for (const grant of links.grants.values()) {
-    if (grant.decision === 'allow') yield toAccount(grant);
-  }
+  for (const grant of links.grants.values()) if (grant.decision === 'allow') yield toAccount(grant);
 }
 
 /** How many allowed grants there are. */
@@ -98,7 +94,6 @@ export interface UnstartedAction extends OpenAuthorization {
   /** Undefined for an action without a grant. */
   readonly grantId: string | undefined;
   readonly principalId: string;
-  /** When it was allowed. */
   readonly occurredAt: string;
   /** Until when it may be begun. */
   readonly expiresAt: string | undefined;
@@ -121,7 +116,6 @@ export function* unstartedActions({ links }: VerifyState): Generator<UnstartedAc
   }
 }
 
-/** A started execution that is not recorded. */
 export interface StartedAuthorization {
   /** Of the start. */
   readonly eventId: string;
@@ -249,7 +243,7 @@ export function decimalsOf(
 ): Record<string, MeterDecimals> {
   const byUnit: Record<string, MeterDecimals> = {};
   const text = (amount: Quantity): string => formatExactly(toRational(amount));
-  for (const { unit, cap, used, estimated, reserved, left } of meters) {
+  for (const { unit, cap, used, estimated, reserved, left } of meters)
     byUnit[unit] = {
       cap: text(cap),
       used: text(used),
@@ -257,7 +251,6 @@ export function decimalsOf(
       reserved: text(reserved),
       left: text(left),
     };
-  }
   for (const { unit, amount } of actionCaps) byUnit[unit] = { ...byUnit[unit], action_cap: text(amount) };
   return byUnit;
 }

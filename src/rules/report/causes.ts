@@ -5,7 +5,6 @@
 
 import type { FindingJson } from '../../format/schema/generated/types.js';
 
-/** A finding, and its consequences. */
 interface CausedFindings {
   readonly finding: FindingJson;
   /** After the last finding of its record. */

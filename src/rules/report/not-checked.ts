@@ -38,7 +38,6 @@ export const NOT_CHECKED_CODES = [
 
 export type NotCheckedCode = (typeof NOT_CHECKED_CODES)[number];
 
-/** Something that was not checked. */
 interface NotChecked {
   readonly code: NotCheckedCode;
   readonly message: string;
@@ -117,14 +116,13 @@ function listTruncationGaps({ state, ending }: Given): NotChecked[] {
     'TRUNCATION',
     `nothing shows that no records were cut off at the end: ${lack}`,
   );
-  if (reach > 0 && reach < state.records) {
+  if (reach > 0 && reach < state.records)
     list.push({
       code: 'TRUNCATION',
       message: `your checkpoint covers the records before seq ${reach}: of those from there on nothing shows that none were changed or cut off`,
       shown_before_seq: reach,
     });
-  }
-  for (const { name, signatures } of held) {
+  for (const { name, signatures } of held)
     list.push(
       ...when(
         !isSignedByLog(signatures.signers),
@@ -132,7 +130,6 @@ function listTruncationGaps({ state, ending }: Given): NotChecked[] {
         `${printable(name)} has no signature of the log by a known key: the ledger extends it, but who made it was not checked`,
       ),
     );
-  }
   return list;
 }
 

@@ -4,7 +4,6 @@ import type { LedgerPrefix, PrefixHasher } from '../../base/bytes/ledger-prefix.
 import type { FileFault } from '../../base/fault.js';
 import type { ScratchFile } from './scratch-file.js';
 
-/** One file of a ledger. */
 export interface Segment {
   /** Its name in findings. */
   readonly file: string;
@@ -46,13 +45,11 @@ export interface SourceGrowth {
 export interface LedgerRest {
   /** The file in which the prefix ends, from there on, and those after it. */
   readonly segments: AsyncIterable<Segment>;
-  /** Has hashed the prefix. */
   readonly hasher: PrefixHasher;
   /** MUST be called when `segments` is no longer needed. */
   readonly close: () => Promise<void>;
 }
 
-/** A ledger to be read. */
 export interface LedgerSource {
   /** The paths given, for the report. */
   readonly paths: readonly string[];
@@ -79,7 +76,6 @@ export interface LedgerSource {
   }>;
 }
 
-/** The beginning of a line. */
 export interface LedgerPlace {
   readonly bytes: number;
   /** How many leaves are before it. */

@@ -20,7 +20,6 @@ export interface LedgerLine {
   readonly takesPlace: boolean;
 }
 
-/** Options of {@link readLines}. */
 export interface ReadLinesOptions {
   /** Aborting ends the reading with its reason, before the next chunk. */
   readonly signal?: AbortSignal | undefined;

@@ -4,6 +4,5 @@ export interface ScratchFile {
   append(bytes: Uint8Array): void;
   /** Fills `target` from `position`. @throws NorthrootError of the file; `IO_FAILED` where there is less */
   read(target: Uint8Array, position: number): void;
-  /** Closes the file. */
   close(): void;
 }

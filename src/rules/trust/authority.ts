@@ -7,7 +7,6 @@
 import { type AnyTypeOfEvent, typeEvent, type TypeName } from '../../format/event/typed-event.js';
 import type { Key } from '../../format/schema/generated/types.js';
 
-/** The roles of a key. */
 export type Role = Key['roles'][number];
 
 /** A role, and the principals that the key's patterns must cover. */

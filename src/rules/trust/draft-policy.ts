@@ -84,9 +84,8 @@ function opensshFingerprint(publicKey: PublicKey): string {
 
 function vkeyOf({ roles, name }: Key, publicKey: PublicKey, origin: string | undefined): string | undefined {
   if (publicKey.alg === 'p256') return undefined;
-  if (roles.includes('witness') && name !== undefined && isKeyName(name)) {
+  if (roles.includes('witness') && name !== undefined && isKeyName(name))
     return formatPublicKeyAs(publicKey, 'cosigner', name);
-  }
   const isLog = roles.includes('checkpoint') && origin !== undefined && isKeyName(origin);
   return isLog ? formatPublicKeyAs(publicKey, 'vkey', origin) : undefined;
 }

@@ -7,7 +7,6 @@ import { formatPublicKey, type PublicKey } from '../../format/key/public-key.js'
 import type { Key, Webauthn } from '../../format/schema/generated/types.js';
 import { admitsKey, type Role, type SigningRule, signingRuleFor } from './authority.js';
 
-/** Options of a key entry. */
 export interface KeyEntryOptions {
   /** Default: `event`; `checkpoint` for ML-DSA-44, which signs no records. */
   readonly roles?: readonly Role[] | undefined;

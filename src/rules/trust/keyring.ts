@@ -28,7 +28,6 @@ export interface RingKey {
   readonly key: Key;
   readonly publicKey: PublicKey;
   readonly verification: VerificationKey;
-  /** The verification of a passkey. */
   readonly passkey: PasskeyVerification | undefined;
   readonly patterns: KeyPatterns;
   /** Keyids of the signers that added it; undefined for a key of genesis or of a policy. */
@@ -165,9 +164,8 @@ export class Keyring {
     if (known === undefined) return false;
     if (known.revokedBy !== undefined) return true;
     this.#keys.set(keyid, { ...known, revokedBy: by });
-    if (this.#source !== undefined && !this.#changed.has(keyid)) {
+    if (this.#source !== undefined && !this.#changed.has(keyid))
       this.#changed.set(keyid, this.#source.indexOf(keyid));
-    }
     return true;
   }
 
@@ -202,9 +200,8 @@ export class Keyring {
     const found = new Set<string>();
     const stands = (keyid: string): boolean => found.has(keyid);
     // A key is added after the one that adds it.
-    for (const { key, addedBy, revokedBy } of this.#listSaved()) {
+    for (const { key, addedBy, revokedBy } of this.#listSaved())
       if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) found.add(key.keyid);
-    }
     return found;
   }
 
@@ -393,12 +390,10 @@ export function findValidityProblem(ringKey: RingKey, instant: string): Entitlem
   const code = 'KEY_NOT_VALID_HERE';
   const revocation = findRevocationProblem(ringKey, Infinity);
   if (revocation !== undefined) return revocation;
-  if (key.valid_from !== undefined && compareTimestamps(instant, key.valid_from) < 0) {
+  if (key.valid_from !== undefined && compareTimestamps(instant, key.valid_from) < 0)
     return { code, expected: `not before ${key.valid_from}`, actual: instant };
-  }
-  if (key.valid_until !== undefined && compareTimestamps(instant, key.valid_until) >= 0) {
+  if (key.valid_until !== undefined && compareTimestamps(instant, key.valid_until) >= 0)
     return { code, expected: `before ${key.valid_until}`, actual: instant };
-  }
   return undefined;
 }
 

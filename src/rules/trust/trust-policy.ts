@@ -19,9 +19,8 @@ export const MAX_TRUST_POLICY_BYTES = 1024 * 1024;
  * @throws NorthrootError `TRUST_POLICY_INVALID`
  */
 export function parseTrustPolicy(bytes: Uint8Array): TrustPolicy {
-  if (bytes.length > MAX_TRUST_POLICY_BYTES) {
+  if (bytes.length > MAX_TRUST_POLICY_BYTES)
     throw refuse('', `at most ${MAX_TRUST_POLICY_BYTES} bytes`, `${bytes.length} bytes`);
-  }
   const { value, issues } = ingestJson(bytes);
   if (value === undefined) {
     const [issue] = issues;
@@ -49,13 +48,12 @@ function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
   for (const [index, { roles, name, public_key: text }] of keys.entries()) {
     if (!roles.includes('witness')) continue;
     const pointer = `/keys/${index}`;
-    if (name === undefined || !isKeyName(name)) {
+    if (name === undefined || !isKeyName(name))
       throw refuse(
         `${pointer}/name`,
         'the name that the witness cosigns under, without spaces and +',
         `${name}`,
       );
-    }
     if (text.startsWith('p256:'))
       throw refuse(`${pointer}/public_key`, 'an ed25519 or ml-dsa-44 key for a witness', text);
   }
@@ -73,13 +71,12 @@ function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
   const signers = keys.filter(
     ({ roles, public_key: text }) => roles.includes('checkpoint') && !text.startsWith('p256:'),
   ).length;
-  if (quorum > signers) {
+  if (quorum > signers)
     throw refuse(
       '/require/checkpoint_quorum',
       `at most ${signers}, the ed25519 and ml-dsa-44 keys with the role checkpoint`,
       `${quorum}`,
     );
-  }
 }
 
 function refuse(pointer: string, expected: string, actual: string): NorthrootError {

@@ -28,7 +28,6 @@ export interface PolicyLog {
   readonly url?: string;
 }
 
-/** A witness. */
 export interface PolicyWitness {
   /** Its name in the policy, without a meaning elsewhere. */
   readonly name: string;
@@ -53,7 +52,6 @@ export interface SkippedPolicyKey {
   readonly name: string;
   /** The type of its vkey, as in `0x02`. */
   readonly type: string;
-  /** The number of its line. */
   readonly line: number;
 }
 
@@ -118,9 +116,8 @@ export function meetsQuorum(policy: WitnessPolicy, cosigned: (witnessName: strin
   const witnessed = new Set<string>();
   for (const { name } of policy.witnesses) if (cosigned(name)) witnessed.add(name);
   // A group comes after its members, so one pass is enough.
-  for (const { name, threshold, members } of policy.groups) {
+  for (const { name, threshold, members } of policy.groups)
     if (members.filter((member) => witnessed.has(member)).length >= threshold) witnessed.add(name);
-  }
   return policy.quorum === undefined || witnessed.has(policy.quorum);
 }
 
@@ -172,9 +169,8 @@ class PolicyReader {
     else if (keyword === 'quorum') this.#takeQuorum(rest);
     else this.#refuse('log, witness, group, quorum or a comment', quote(keyword));
     const keys = this.#logs.length + this.#witnesses.length + this.#skipped.length;
-    if (keys + this.#groups.length > MAX_WITNESS_POLICY_DEFINITIONS) {
+    if (keys + this.#groups.length > MAX_WITNESS_POLICY_DEFINITIONS)
       this.#refuse(`at most ${MAX_WITNESS_POLICY_DEFINITIONS} logs, witnesses and groups`, 'one more');
-    }
   }
 
   finish(): WitnessPolicy {
@@ -198,9 +194,8 @@ class PolicyReader {
 
   #takeWitness(items: readonly string[]): void {
     const [name, vkey, url] = items;
-    if (name === undefined || vkey === undefined || items.length > 3) {
+    if (name === undefined || vkey === undefined || items.length > 3)
       this.#refuse('witness NAME VKEY [URL]', count(items));
-    }
     this.#checkUrl(url);
     this.#define(name);
     if (this.#checkKey(vkey, 'witness', name))
@@ -209,19 +204,16 @@ class PolicyReader {
 
   #takeGroup(items: readonly string[]): void {
     const [name, wanted, ...members] = items;
-    if (name === undefined || wanted === undefined || members.length === 0) {
+    if (name === undefined || wanted === undefined || members.length === 0)
       this.#refuse('group NAME all|any|K MEMBER...', count(items));
-    }
     const threshold = wanted === 'all' ? members.length : wanted === 'any' ? 1 : Number(wanted);
     const isNumber = wanted === 'all' || wanted === 'any' || /^[1-9]\d*$/.test(wanted);
-    if (!isNumber || threshold > members.length) {
+    if (!isNumber || threshold > members.length)
       this.#refuse(`all, any or a number from 1 to ${members.length}`, quote(wanted));
-    }
     for (const member of members) {
       const isMember = this.#isMember.get(member);
-      if (isMember === undefined) {
+      if (isMember === undefined)
         this.#refuse('members that are defined on lines before this one', quote(member));
-      }
       if (isMember) this.#refuse('each name as a member once', `${quote(member)} again`);
       this.#isMember.set(member, true);
     }
@@ -233,9 +225,8 @@ class PolicyReader {
     const [name] = items;
     if (name === undefined || items.length > 1) this.#refuse('quorum NAME', count(items));
     if (this.#quorum !== undefined) this.#refuse('one quorum line', 'another');
-    if (name !== NO_QUORUM && !this.#isMember.has(name)) {
+    if (name !== NO_QUORUM && !this.#isMember.has(name))
       this.#refuse('none, or a name that is defined on a line before this one', quote(name));
-    }
     this.#quorum = name;
   }
 
@@ -262,9 +253,8 @@ class PolicyReader {
     } catch (error) {
       this.#refuse(what, `${quote(vkey)} (${(error as Error).message})`);
     }
-    if (role === 'log' ? !canBeLogKey(read) : !canBeWitnessKey(read)) {
+    if (role === 'log' ? !canBeLogKey(read) : !canBeWitnessKey(read))
       this.#refuse(what, `${quote(vkey)} (type ${role === 'log' ? '0x04' : '0x01'})`);
-    }
     const fault = checkPublicKey(read.key);
     if (fault !== 'ok') this.#refuse(what, `${quote(vkey)} (${describeKeyFault(fault)})`);
     const key = formatPublicKey(read.key);
@@ -286,9 +276,8 @@ class PolicyReader {
 
 /** The lines of a file, each character one octet. */
 function splitLines(bytes: Uint8Array): string[] {
-  if (bytes.length > MAX_WITNESS_POLICY_BYTES) {
+  if (bytes.length > MAX_WITNESS_POLICY_BYTES)
     refuse(1, `at most ${MAX_WITNESS_POLICY_BYTES} bytes`, `${bytes.length}`);
-  }
   const octets = decodeLatin1(bytes);
   const control = /[\x00-\x08\x0b-\x1f\x7f]/.exec(octets);
   if (control !== null) {
@@ -297,9 +286,8 @@ function splitLines(bytes: Uint8Array): string[] {
     refuse(line, 'no control characters but tabs and newlines', `the byte 0x${found}`);
   }
   const lines = octets.split('\n');
-  if (bytes.length > 0 && bytes[bytes.length - 1] !== NEWLINE) {
+  if (bytes.length > 0 && bytes[bytes.length - 1] !== NEWLINE)
     refuse(lines.length, 'a newline at the end of the line', 'none');
-  }
   return lines.slice(0, -1);
 }
 

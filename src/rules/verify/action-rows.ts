@@ -14,7 +14,6 @@ const MAX_NAMES = 4_096;
 /** The longest shared name. */
 const MAX_NAME_LENGTH = 256;
 
-/** The shared names, by number. */
 export class Names {
   readonly #numbers = new Map<string, number>();
   readonly #list: string[] = [];

@@ -21,7 +21,6 @@ export interface Anchor {
 /** Whether a ledger extends an anchor, is shorter, has another history, or is another log. */
 export type AnchorRelation = 'extends' | 'truncated' | 'forked' | 'other-origin';
 
-/** The outcome of an anchor. */
 export interface AnchorOutcome {
   readonly name: string;
   readonly note: SignedCheckpoint;
@@ -121,7 +120,6 @@ export class AnchorWatch {
     );
   }
 
-  /** The tree size of each. */
   sizes(): number[] {
     return this.#inOrder.map(({ note }) => note.checkpoint.size);
   }

@@ -9,7 +9,6 @@ import type { Amounts, Approved, EventPlace } from '../bounds/grant.js';
 import { type Packing, PackedTable } from './packed-table.js';
 import { type Reader, readPlace, type Writer, writePlace } from './packing.js';
 
-/** A reject. */
 export interface RejectEntry {
   readonly seq: number;
 }
@@ -18,7 +17,6 @@ export interface RejectEntry {
 export interface CallEntry {
   /** The ids of the last approvals that are not used up, base64url; at most {@link MAX_CALL_APPROVALS}. */
   readonly approvals: readonly string[];
-  /** The last reject. */
   readonly rejected: { readonly place: EventPlace; readonly principalId: string } | undefined;
 }
 
@@ -65,7 +63,6 @@ function readCall(reader: Reader): string {
   return callName(reader.number(), reader.name(), reader.digest() as string);
 }
 
-/** Keys that are ids. */
 export const ID_KEY = {
   writeKey: (writer: Writer, id: string): void => {
     writer.id(id);

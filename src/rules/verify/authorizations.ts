@@ -227,9 +227,8 @@ function checkAuthorization(
     findings.signers,
   );
   const bounds = event.authorization.kind === 'grant' ? event.authorization.bounds : undefined;
-  for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
+  for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const)
     findings.warnDouble(bounds?.[name], `/authorization/bounds/${name}`);
-  }
   for (const [index, { above }] of (bounds?.approvals ?? []).entries())
     findings.warnDouble(above, `/authorization/bounds/approvals/${index}/above`);
   if (isAllow && parent !== undefined) {
@@ -325,21 +324,20 @@ function checkDecision(event: AuthorizationEvent, findings: LineFindings): void 
     });
   }
   const status = event.hygiene?.status;
-  if (status === 'Invalid' && event.decision === 'allow') {
+  if (status === 'Invalid' && event.decision === 'allow')
     findings.addToEvent({
       code: 'HYGIENE_NOT_OK',
       pointer: '/hygiene/status',
       expected: 'Ok',
       actual: status,
     });
-  } else if (status === 'Lossy' || status === 'Ambiguous') {
+  else if (status === 'Lossy' || status === 'Ambiguous')
     findings.addToEvent({
       code: 'HYGIENE_LOSSY',
       pointer: '/hygiene/status',
       expected: 'Ok',
       actual: status,
     });
-  }
 }
 
 function checkPrincipal(actual: string, authorization: Grant | Action, findings: LineFindings): void {

@@ -14,13 +14,12 @@ export function checkChain(
   promisedSeq: number | undefined,
 ): void {
   const { chain } = state;
-  if (line.prev !== undefined && line.prev !== chain.prev) {
+  if (line.prev !== undefined && line.prev !== chain.prev)
     findings.add('PREV_MISMATCH', {
       pointer: '/prev',
       expected: toDigestText(chain.prev),
       actual: toDigestText(line.prev),
     });
-  }
   if (line.seq !== undefined && line.seq !== chain.seq && line.seq !== chain.otherSeq) {
     findings.add('SEQ_GAP', { pointer: '/seq', expected: String(chain.seq), actual: String(line.seq) });
   } else if (line.seq !== undefined && promisedSeq !== undefined && line.seq !== promisedSeq) {
@@ -46,16 +45,14 @@ export function advanceChain(state: VerifyState, leaf: string, seq: number | und
 export function checkGenesisPlace(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
   const { eventType: type } = line;
   if (type === undefined) return;
-  if (state.records === 0 && type !== 'genesis') {
+  if (state.records === 0 && type !== 'genesis')
     findings.add('GENESIS_MISSING', { pointer: '/event/event_type', expected: 'genesis', actual: type });
-  }
-  if (state.records > 0 && type === 'genesis') {
+  if (state.records > 0 && type === 'genesis')
     findings.add('GENESIS_MISPLACED', {
       pointer: '/event/event_type',
       expected: 'genesis in the first record only',
       actual: `genesis in record ${state.records}`,
     });
-  }
 }
 
 /**
@@ -65,14 +62,13 @@ export function checkGenesisPlace(state: VerifyState, line: ExaminedLine, findin
  */
 export function checkEventIds(state: VerifyState, line: ExaminedLine, findings: LineFindings): boolean {
   const { previousId: id } = line;
-  if (line.wellFormed && id !== undefined && state.events.find(id) === undefined) {
+  if (line.wellFormed && id !== undefined && state.events.find(id) === undefined)
     findings.addToEvent({
       code: 'PREV_EVENT_NOT_FOUND',
       pointer: '/prev_event_id',
       expected: 'the id of an earlier event',
       actual: toDigestText(id),
     });
-  }
   if (line.eventId === undefined) return false;
   const earlier = state.events.find(line.eventId);
   if (earlier === undefined) return true;

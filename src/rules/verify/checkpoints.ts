@@ -76,9 +76,8 @@ function judgeCheckpoint(
     verdict !== undefined &&
     !isSignedByLog(verdict.signers) &&
     verdict.problems.length === 0
-  ) {
+  )
     reportUnsigned(state, note, findings);
-  }
   state.seals.known.set(line.eventId, checkpoint);
   updateSeals(state, checkpoint, checkpoint.signers);
   // In a selection of records its root cannot be compared. It dates nonetheless: else what had expired would look current.
@@ -91,9 +90,8 @@ function judgeCheckpoint(
 export function findStatedRoot(seals: Seals, note: SignedCheckpoint): string | undefined {
   const { size, root } = note.checkpoint;
   const textHash = hashText(note);
-  for (const known of seals.known.values()) {
+  for (const known of seals.known.values())
     if (known.matchesTree && known.treeSize === size && known.textHash === textHash) return root;
-  }
   return undefined;
 }
 
@@ -140,9 +138,8 @@ function findNoteProblems(
 ): RuleFinding[] {
   const problems: RuleFinding[] = [];
   const pointer = NOTE;
-  if (state.origin !== undefined && checkpoint.origin !== state.origin) {
+  if (state.origin !== undefined && checkpoint.origin !== state.origin)
     problems.push({ code: 'ORIGIN_MISMATCH', pointer, expected: state.origin, actual: checkpoint.origin });
-  }
   if (checkpoint.size !== event.tree_size) {
     const expected = `the event's tree_size, ${event.tree_size}`;
     problems.push({ code: 'CHECKPOINT_SIZE_MISMATCH', pointer, expected, actual: `${checkpoint.size}` });
@@ -198,14 +195,13 @@ function judgeAttestation(
   const { seals } = state;
   const id = event.checkpoint_event_id.b64;
   const checkpoint = seals.known.get(id);
-  if (checkpoint === undefined) {
+  if (checkpoint === undefined)
     findings.addToEvent({
       code: 'CHECKPOINT_MISSING',
       pointer: '/checkpoint_event_id',
       expected: 'the id of an earlier checkpoint',
       actual: toDigestText(id),
     });
-  }
   const note = readNoteOf(event.note, findings);
   if (note === undefined) return;
   if (checkpoint?.textHash !== undefined && hashText(note) !== checkpoint.textHash) {

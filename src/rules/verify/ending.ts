@@ -63,7 +63,6 @@ export interface Ending {
 /** Verdicts of records that a checkpoint may need to cover. */
 const COVERABLE = ['ok', 'denied', 'violation'] as const;
 
-/** A checkpoint that seals. */
 interface Seal {
   readonly treeSize: number;
   /** The records up to it: those it covers, and its own. */
@@ -350,8 +349,6 @@ function sumUp(
 ): Record<EventVerdict, number> {
   const sum = { ok: 0, denied: 0, violation: 0, invalid: 0 };
   for (const { verdict } of fallen) if (verdict !== 'invalid') sum[verdict] += 1;
-  for (const { counts } of groups) {
-    for (const verdict of COVERABLE) sum[verdict] += counts[verdict];
-  }
+  for (const { counts } of groups) for (const verdict of COVERABLE) sum[verdict] += counts[verdict];
   return sum;
 }

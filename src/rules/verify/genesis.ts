@@ -35,13 +35,12 @@ export function adoptGenesis(
   state.signaturesRequired = (policy?.require?.event_signatures ?? genesis.signing.events) === 'required';
   const checkpoints = policy?.require?.checkpoints ?? genesis.signing.checkpoints;
   state.checkpointsRequired = checkpoints === 'required' || demandsCheckpoints(policy, state.witnessPolicy);
-  if (policy?.origins !== undefined && !policy.origins.some((origin) => origin === genesis.origin)) {
+  if (policy?.origins !== undefined && !policy.origins.some((origin) => origin === genesis.origin))
     findings.add('ORIGIN_MISMATCH', {
       pointer: '/event/origin',
       expected: policy.origins.join(' or '),
       actual: genesis.origin,
     });
-  }
   const seen = new Set<string>();
   for (const [index, key] of genesis.keys.entries()) {
     const fault = findKeyFault(key, seen);

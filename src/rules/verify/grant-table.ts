@@ -18,7 +18,6 @@ export interface GrantTable {
   values(): Iterable<Grant>;
 }
 
-/** Grants in memory. */
 export class Grants implements GrantTable {
   readonly #byId = new Map<string, Grant>();
   readonly #list: Grant[] = [];

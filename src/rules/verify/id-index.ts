@@ -33,9 +33,8 @@ interface IdLimit {
 /** How many ids fit into so many bytes; at least about a thousand. */
 export function idsWithin(bytes: number): number {
   let most = maxIdsOf(LEAST_SLOTS);
-  for (let slots = LEAST_SLOTS; slots * 4 < bytes; slots *= 2) {
+  for (let slots = LEAST_SLOTS; slots * 4 < bytes; slots *= 2)
     most = Math.max(most, Math.min(maxIdsOf(slots), Math.floor((bytes - slots * 4) / ID_SIZE)));
-  }
   return most;
 }
 
@@ -77,9 +76,8 @@ export class IdIndex {
     for (const part of parts) {
       if (words % PIECE_WORDS !== 0) throw new RangeError('the ids are not divided into whole pieces');
       words += part.length;
-      for (let at = 0; at < part.length; at += PIECE_WORDS) {
+      for (let at = 0; at < part.length; at += PIECE_WORDS)
         this.#pieces.push(part.subarray(at, at + PIECE_WORDS));
-      }
     }
     this.#size = words / ID_WORDS;
     this.#shared = Math.floor(this.#size / PIECE_IDS);
@@ -128,9 +126,8 @@ export class IdIndex {
   /** Calls back with every id: spilled ones first, in no order, then the others by ordinal. */
   each(take: TakeEntry): void {
     this.#runs?.each(take);
-    for (let index = 0; index < this.#inMemory; index += 1) {
+    for (let index = 0; index < this.#inMemory; index += 1)
       take(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS, this.#away + index);
-    }
   }
 
   /** How many ids were added. */
@@ -287,9 +284,8 @@ export class IdIndex {
       const part = hash >>> PART_SHIFT;
       ends[part + 1] = (ends[part + 1] as number) + 1;
     }
-    for (let part = 0; part < PARTS; part += 1) {
+    for (let part = 0; part < PARTS; part += 1)
       ends[part + 1] = (ends[part + 1] as number) + (ends[part] as number);
-    }
     const inOrder = new Uint32Array(count);
     const hashes = new Uint32Array(count);
     for (let index = 0; index < count; index += 1) {
@@ -366,9 +362,8 @@ export class IdIndex {
     let cluster: Member[] = [];
     const give = (): void => {
       cluster.sort((a, b) => a.hash - b.hash);
-      for (const { index } of cluster) {
+      for (const { index } of cluster)
         take(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS, this.#away + index);
-      }
       cluster = [];
     };
     for (let slot = 0; slot < this.#slots.length; slot += 1) {

@@ -8,7 +8,6 @@ import { NorthrootError } from '../../base/error.js';
 import type { ScratchFile } from '../source/scratch-file.js';
 
 export const ID_WORDS = 8;
-/** An id and its ordinal. */
 const ENTRY_WORDS = ID_WORDS + 1;
 const PAGE_IDS = 112;
 const PAGE_WORDS = PAGE_IDS * ENTRY_WORDS;
@@ -86,11 +85,9 @@ export class IdRuns {
 
   /** Calls back with every id, in no order. @throws NorthrootError as {@link IdRuns.find} */
   each(take: TakeEntry): void {
-    for (const run of this.#runs) {
-      for (const cursor = new Cursor(run, this.#hashes); !cursor.isAtEnd; cursor.next()) {
+    for (const run of this.#runs)
+      for (const cursor = new Cursor(run, this.#hashes); !cursor.isAtEnd; cursor.next())
         take(cursor.words, cursor.at, cursor.ordinal);
-      }
-    }
   }
 
   /** Any later lookup throws. */
@@ -229,7 +226,6 @@ class Run {
   }
 }
 
-/** Reads a run from its beginning to its end. */
 class Cursor {
   words = new Uint32Array(0);
   at = 0;

@@ -97,7 +97,6 @@ export class LineFindings {
     return this.#context;
   }
 
-  /** Lists findings of other lines. */
   list(findings: readonly Finding[]): void {
     if (findings.length > 0) (this.#listed ??= []).push(...findings);
   }
@@ -232,9 +231,8 @@ export function contextOf({ principalId, occurredAt, toolName }: LineFacts): Fin
 /** The amounts that an event used, reserves or caps. */
 export function actOf(examined: ExaminedLine): FindingContext {
   if (!examined.wellFormed) return {};
-  if (examined.type === 'execution') {
+  if (examined.type === 'execution')
     return { eventType: 'execution', ...amountsOf(examined.event().meter_used) };
-  }
   if (examined.type !== 'authorization') return {};
   const { authorization } = examined.event();
   const meters =

@@ -16,7 +16,6 @@ export interface LineKnowledge {
   isValid(index: number): boolean | undefined;
 }
 
-/** A line with its facts, if any. */
 export interface KnownLine extends LedgerLine {
   readonly known: LineKnowledge | undefined;
 }

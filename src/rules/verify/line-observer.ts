@@ -9,7 +9,6 @@ import type { EventVerdict, LineResult, SegmentName } from './line-result.js';
 export interface LineObserver {
   /** Called before each leaf; with undefined for a line too long to be read. */
   beforeLine(examined: ExaminedLine | undefined): void;
-  /** Called after each line. */
   afterLine(line: RawLine, segment: SegmentName, result: LineResult): void;
   /** Called instead after a line on the fast path, which does not report its changes in place. */
   afterFastLine(

@@ -8,7 +8,6 @@ import type { Role } from '../trust/authority.js';
 /** An event's verdict (SPEC §8). */
 export type EventVerdict = 'ok' | 'denied' | 'violation' | 'invalid';
 
-/** The outcome of one signature of a record. */
 export interface SignatureOutcome {
   readonly keyid: string;
   /**
@@ -32,7 +31,6 @@ export interface FoldedFinding {
   readonly waits?: boolean;
 }
 
-/** The file of a line. */
 export interface SegmentName {
   readonly file: string;
   readonly firstSeq: number | undefined;

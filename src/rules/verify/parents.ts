@@ -92,7 +92,6 @@ export class SliceWatch {
     };
   }
 
-  /** What was noted. */
   get slices(): ReadonlyMap<string, FoundSlice> {
     return this.#slices;
   }
@@ -100,7 +99,6 @@ export class SliceWatch {
 
 /** A ledger that sets amounts aside for others, verified: from `verifyParent`. It serves for any number of these. */
 export class ParentLedger {
-  /** Its name in messages. */
   readonly name: string;
   /** base64url; undefined where its first record has none. */
   readonly ledgerId: string | undefined;

@@ -21,9 +21,7 @@ import { hashLine, readLines } from '../source/read-lines.js';
 /** Whether a given predecessor is the one that genesis names, another, or that one cut off or changed since. */
 export type PredecessorRelation = 'continues' | 'other-ledger' | 'truncated' | 'forked';
 
-/** A ledger as a predecessor. */
 export interface PredecessorView {
-  /** Its name in findings. */
   readonly name: string;
   /** The id that its first record claims, base64url; undefined for none and for a bare event. */
   readonly ledgerId: string | undefined;

@@ -24,13 +24,11 @@ export interface RecordCheck {
   readonly finish: () => FurtherResult;
 }
 
-/** What a check adds to the report. */
 export interface FurtherResult {
   readonly notChecked: readonly { readonly code: 'DECISIONS' | 'PRICES'; readonly message: string }[];
   readonly report: Pick<ReportJson, 'decisions' | 'prices'>;
 }
 
-/** The checks of one verification. */
 export class FurtherChecks {
   /** How many findings there were. */
   total = 0;

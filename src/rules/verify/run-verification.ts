@@ -47,7 +47,6 @@ export {
 /** The lines after a saved state are examined in one thread up to this size: further threads take longer to start and to warm up. */
 const WORTHWHILE_REST_BYTES = 32 * 1024 * 1024;
 
-/** The end of a verification. */
 export interface VerificationResult {
   /** `saveVerification` saves it, to resume from when the ledger has grown. */
   readonly state: VerifyState;
@@ -148,7 +147,6 @@ async function readParents(
 
 type Pending = Promise<void> | undefined;
 
-/** One run over a source. */
 class Verification {
   readonly #source: LedgerSource;
   readonly #options: CheckedOptions;

@@ -37,7 +37,6 @@ export interface UnsealedRecords {
   readonly first: RecordPlace;
   /** The ordinal of the first one. */
   readonly begin: number;
-  /** The ordinal of the last one. */
   last: number;
   readonly counts: Record<EventVerdict, number>;
 }
@@ -69,7 +68,6 @@ export interface Seals {
   intervalStart: number;
   /** By role and keyid. */
   readonly tallies: Map<string, CheckpointTally>;
-  /** The signers of the last checkpoint. */
   lastSigners: CheckpointSigners;
   /** Signature lines of notes by unknown keys. */
   unknown: number;

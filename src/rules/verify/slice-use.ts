@@ -23,7 +23,6 @@ export function sliceUseOf({ links }: { readonly links: Links }, grant: Grant): 
   };
 }
 
-/** By the table of starts. */
 const known = new WeakMap<Links['starts'], StartCounts>();
 
 /** How many starts are open under each root grant. */

@@ -17,9 +17,8 @@ export function checkSlice(state: VerifyState, grant: Grant, findings: LineFindi
   state.slicesSpent += 1;
   const key = sliceKey(slice);
   const earlier = links.slices.get(key);
-  if (earlier === undefined) {
-    links.slices.set(key, grant.place);
-  } else {
+  if (earlier === undefined) links.slices.set(key, grant.place);
+  else
     findings.addToEvent({
       code: 'SLICE_REUSED',
       pointer: SLICE_POINTER,
@@ -27,6 +26,5 @@ export function checkSlice(state: VerifyState, grant: Grant, findings: LineFindi
       actual: `named by ${earlier.eventId}`,
       related: [earlier],
     });
-  }
   parents?.take(state, grant, earlier === undefined, findings);
 }

@@ -27,7 +27,6 @@ export function rememberKeys(backend: SignatureBackend): SignatureBackend {
   return backend;
 }
 
-/** The lines that end in one chunk. */
 interface ChunkLines {
   next(): boolean;
   readonly line: KnownLine;
@@ -124,7 +123,6 @@ export abstract class FastStep {
   }
 }
 
-/** A state, and the step over one line. */
 export interface LineSteps {
   readonly state: VerifyState;
   step(line: RawLine, segment: SegmentName, examined?: ExaminedLine, known?: LineKnowledge): void;

@@ -16,7 +16,6 @@ import { findStop } from '../bounds/withdrawal.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
-/** The event type of a start. */
 export const START_TYPE = 'x.northroot.start';
 
 /** The maximum of open starts of one grant; further ones do not count. */
@@ -24,7 +23,6 @@ export const MAX_OPEN_STARTS = 1_000;
 
 const RECORDER = /^[A-Za-z0-9_-]{16,128}$/;
 
-/** A start that was taken over, with its action or grant. */
 interface TakenStart {
   readonly start: OpenStart;
   readonly action: Action | undefined;

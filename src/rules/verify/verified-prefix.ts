@@ -20,7 +20,6 @@ export interface VerifiedPrefix extends LedgerPrefix {
   readonly roots: ReadonlyMap<number, string>;
 }
 
-/** A verification to resume. */
 export interface SavedVerification {
   readonly state: VerifyState;
   /** The findings so far that do not depend on where the ledger ends. */
@@ -72,7 +71,6 @@ export class SkippedLines {
   }
 }
 
-/** A source, and where it begins. */
 export interface Beginning {
   readonly source: LedgerSource;
   /** Where the source begins in the ledger; undefined for its beginning. */

@@ -17,13 +17,11 @@ import type { VerifiedRecord } from './verified-record.js';
 /** How many findings a report lists by default (SPEC §9). */
 export const DEFAULT_MAX_FINDINGS = 1_000;
 
-/** The largest `threads`. */
 export const MAX_THREADS = 256;
 
 /** The default of `maxMemory`: enough for two million events. */
 const DEFAULT_MAX_MEMORY = 96 * 1024 * 1024;
 
-/** The smallest `maxMemory`. */
 export const MIN_MAX_MEMORY = 64 * 1024;
 
 /** Options of `runVerification`. */
@@ -92,7 +90,6 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The type of each of {@link VerifyOptions}. */
 export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   trust: 'object',
   witnessPolicy: 'object',
@@ -131,23 +128,18 @@ export function checkVerifyOptions(options: VerifyOptions): CheckedOptions {
     maxMemory = DEFAULT_MAX_MEMORY,
     now = new Date().toISOString(),
   } = options;
-  if (!Number.isSafeInteger(maxFindings) || maxFindings < 0) {
+  if (!Number.isSafeInteger(maxFindings) || maxFindings < 0)
     throw new RangeError('maxFindings must be an integer of at least 0');
-  }
-  if (!Number.isSafeInteger(threads) || threads < 1 || threads > MAX_THREADS) {
+  if (!Number.isSafeInteger(threads) || threads < 1 || threads > MAX_THREADS)
     throw new RangeError(`threads must be an integer from 1 to ${MAX_THREADS}`);
-  }
-  if (!Number.isSafeInteger(maxMemory) || maxMemory < MIN_MAX_MEMORY) {
+  if (!Number.isSafeInteger(maxMemory) || maxMemory < MIN_MAX_MEMORY)
     throw new RangeError(`maxMemory must be an integer of at least ${MIN_MAX_MEMORY}`);
-  }
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
-  if (options.parents !== undefined && options.from !== undefined) {
+  if (options.parents !== undefined && options.from !== undefined)
     throw new RangeError(
       'parents and from exclude each other: what parents say is not part of a saved state',
     );
-  }
-  if ((options.checks ?? []).length > 0 && options.from !== undefined) {
+  if ((options.checks ?? []).length > 0 && options.from !== undefined)
     throw new RangeError('checks and from exclude each other: a saved state has no findings of theirs');
-  }
   return { ...options, maxFindings, threads, maxMemory, now };
 }

@@ -20,9 +20,7 @@ export interface AgentCommand {
 }
 
 export interface AgentProcessOptions extends AgentCommand {
-  /** The most bytes of a line. */
   readonly maxLineBytes: number;
-  /** The most bytes of all output. */
   readonly maxOutputBytes: number;
   /** Called whenever it has written something. */
   readonly onOutput: () => void;
@@ -175,7 +173,6 @@ export class AgentProcess {
     return stdin.writableLength <= MAX_WAITING_BYTES;
   }
 
-  /** Ends its standard input. */
   endInput(): void {
     this.#child.stdin?.end();
   }

@@ -23,7 +23,6 @@ export interface Conversation {
   readonly signal: AbortSignal;
 }
 
-/** The most turns of an episode. */
 const MAX_TURNS = 1_000;
 
 /** The agent reads answers as lines. @param prompt - Written first, where there is one */

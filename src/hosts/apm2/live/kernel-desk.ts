@@ -66,7 +66,6 @@ export interface DeskOptions {
   readonly onStop: (stop: Stop, cause?: unknown) => void;
 }
 
-/** How many of each there were. */
 export interface DeskCounts {
   requests: number;
   allowed: number;

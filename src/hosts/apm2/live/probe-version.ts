@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process';
 import { createContext, runInContext } from 'node:vm';
 import { decodeUtf8 } from '../../../base/bytes/text.js';
 
-/** Why a probe fails. */
 export type ProbeFault = 'PROBE_NOT_STARTED' | 'PROBE_TIMEOUT' | 'PROBE_FAILED' | 'PROBE_MISMATCH';
 
 /** Of what a probe prints, in bytes: a version is short. */

@@ -10,7 +10,6 @@ import { equalBytes } from '../../../base/bytes/compare.js';
 import { cacBytes } from '../../shared/forms/cac.js';
 import { frameOf, parseToolIntent } from '../tool-intent.js';
 
-/** What a line is. */
 export type Frame =
   /** Its own output. */
   | { readonly kind: 'output' }

@@ -260,7 +260,6 @@ export class Recording {
     await this.#append(LOG, encodeUtf8(line));
   }
 
-  /** Adds an answer of the kernel. */
   async answer(line: string): Promise<void> {
     this.#leftOut += this.#tail.length;
     this.#tail = [];

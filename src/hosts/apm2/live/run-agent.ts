@@ -40,7 +40,6 @@ import { Watch } from './watch.js';
 export interface RunAgentOptions {
   /** Decides; its ledger's signer must have the role `authority`, for the grant. */
   readonly gate: Gate;
-  /** What acts. */
   readonly tools: KernelTools;
   /** The profile's JSON. Undefined: there is none of the asked hash, which closes the episode. */
   readonly profile: Uint8Array | undefined;
@@ -74,7 +73,6 @@ export interface RunAgentOptions {
   /** Where `${NAME}` in the profile's environment is taken from. Default: this process's. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   readonly fileSystem?: FileSystem | undefined;
-  /** Aborting ends the episode. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -87,7 +85,6 @@ export interface EpisodeResult extends EpisodeNames {
   readonly record: string;
   /** The file with what it wrote to standard error, at most 1 MiB; undefined where it wrote nothing. */
   readonly stderr: string | undefined;
-  /** Whether the review was recorded or blocked. */
   readonly review: 'recorded' | 'blocked';
   /** Why it was blocked, by the name of a reason. */
   readonly reason: string | undefined;

@@ -43,7 +43,6 @@ import { type FailModeRow, FailModes } from './fail-modes.js';
 import { draftTeller, ratifiedTeller, type Teller } from './tell.js';
 import { type Act, ACTS, madeUpId, type Proposal, type Verdict } from './verdict.js';
 
-/** The host that an adapter is for. */
 export interface CgfHostConfig {
   /** `openclaw`, `langgraph`, `custom`. */
   readonly hostType: string;
@@ -126,7 +125,6 @@ export interface CgfAction {
   readonly capacitySignals?: JsonObject | undefined;
 }
 
-/** What the function of an allowed action receives. */
 export interface AllowedAction {
   /** The parameters that may run: those proposed, or as constrained. */
   readonly params: JsonObject;
@@ -249,7 +247,6 @@ const ACTION_OPTIONS: OptionTypes<CgfAction> = {
   capacitySignals: 'object',
 };
 
-/** As it was registered. */
 interface Registration {
   readonly adapterId: string;
   /** By a monotonic clock, in milliseconds. */
@@ -267,7 +264,6 @@ interface Observed extends Proposal {
   readonly tool: string;
 }
 
-/** What may run, and what is recorded of it. */
 interface Enforced {
   readonly verdict: Verdict;
   readonly params: JsonObject;
@@ -275,7 +271,6 @@ interface Enforced {
   readonly recorded: JsonValue;
 }
 
-/** What the gate made of it. */
 interface Decided {
   readonly verdict: Verdict;
   readonly decision: GateDecision;
@@ -382,13 +377,12 @@ export class CgfAdapter {
     }
     const { verdict, decision } = decided;
     this.#tell(observed, this.#teller.settled(observed, verdict), verdict.decisionId);
-    if (verdict.act !== 'run') {
+    if (verdict.act !== 'run')
       throw new CgfDeniedError(verdict, {
         proposalId: observed.id,
         decisionId: 'decision' in verdict ? verdict.decision?.id : undefined,
         authorization: decision.authorization,
       });
-    }
     return this.#run(observed, decided, run, signal);
   }
 

@@ -6,7 +6,6 @@ import type { Decision } from '../vocabulary.js';
 
 export const SCHEMA_VERSION = '0.3.0';
 
-/** One decision about one proposal. */
 export interface Answer {
   readonly adapterId: string;
   readonly proposalId: string;

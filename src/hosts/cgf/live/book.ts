@@ -44,7 +44,6 @@ interface Check {
   readonly code?: string;
 }
 
-/** A proposal that was decided. */
 export interface Known {
   readonly key: string;
   readonly adapterId: string;
@@ -71,7 +70,6 @@ export interface Known {
   readonly ended?: Ended | undefined;
 }
 
-/** How it ended. */
 export interface Ended {
   /** False for a reservation that was given back. */
   readonly executed: boolean;
@@ -82,7 +80,6 @@ export interface Ended {
   readonly durationMs: string | undefined;
 }
 
-/** A registered adapter. */
 export interface Adapter {
   readonly id: string;
   readonly principal: string;
@@ -340,7 +337,6 @@ function readKnown(event: JsonObject, eventId: string, isPlain: boolean): Known 
   );
 }
 
-/** What the gate decided. */
 interface GateSaid extends Pick<
   Known,
   'expires' | 'key' | 'principal' | 'isAllowed' | 'params' | 'authorization' | 'at'

@@ -5,7 +5,6 @@ import { listAt, numberAt, objectAt, textAt } from '../../shared/values.js';
 import { type Constraint, constraintIn } from '../cases.js';
 import { AUDIT_LEVELS, type Decision, isDecision } from '../vocabulary.js';
 
-/** What was decided. */
 export interface LiveDecision {
   readonly decision: Decision;
   readonly id: string;

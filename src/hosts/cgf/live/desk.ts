@@ -25,7 +25,6 @@ import type { HostConfig, Proposal } from './proposal.js';
 import { contentText } from './replay.js';
 import { Turns } from './turns.js';
 
-/** How a desk decides. */
 export interface DeskOptions {
   readonly policy: PolicyBundle | undefined;
   readonly isPlain: boolean;
@@ -34,7 +33,6 @@ export interface DeskOptions {
   readonly expiresMs: number;
 }
 
-/** Who asks, by a token or a socket. */
 export interface Asker {
   /** Whom it speaks for; undefined: for each adapter by its own name. */
   readonly principal: string | undefined;
@@ -56,7 +54,6 @@ const MAX_REGISTRATIONS = 60;
 const REGISTRATIONS_MS = 60_000;
 const CONFLICT = 'REQUEST_CONFLICT';
 
-/** What adapters ask of one ledger. */
 export class Desk {
   readonly book: Book;
   readonly #gate: Gate;

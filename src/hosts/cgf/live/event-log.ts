@@ -15,7 +15,6 @@ const MILLISECONDS = 1_000;
 /** Proposals whose last time is remembered. */
 const MAX_TIMES = 10_000;
 
-/** Writes events. */
 export class EventLog {
   readonly #vocabulary: LiveVocabulary;
   readonly #take: (event: JsonObject) => void;

@@ -13,7 +13,6 @@ import type { Proposal } from './proposal.js';
 const DEFERRED_S = 300;
 const HASH_LENGTH = 16;
 
-/** One line of an event log. */
 export interface CgfEvent {
   readonly schema_version: string;
   readonly event_type: string;
@@ -25,7 +24,6 @@ export interface CgfEvent {
   readonly payload: Readonly<Record<string, JsonValue>>;
 }
 
-/** Whom and what events are about. */
 interface About {
   readonly adapterId: string;
   readonly proposalId?: string;

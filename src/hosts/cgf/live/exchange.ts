@@ -3,7 +3,7 @@
 import { NorthrootError } from '../../../base/error.js';
 import { decodeSourceJson, SourceObject } from '../../../base/json/source-json.js';
 import { type HttpAnswer, requestJson } from '../../../gate/json-client.js';
-import { CircuitBreaker, type CircuitOptions } from '../../shared/live/circuit-breaker.js';
+import { CircuitBreaker, type CircuitOptions, isOfGateway } from '../../shared/live/circuit-breaker.js';
 import type { Delivery } from '../../shared/live/outbox.js';
 
 export interface ExchangeOptions {
@@ -25,8 +25,6 @@ export type Exchanged =
 const MAX_ANSWER_BYTES = 256 * 1024;
 /** How long a report may take: nobody waits for it. */
 const REPORT_TIMEOUT_MS = 10_000;
-/** A proxy says by these that it does not reach the server. */
-const GATEWAY: readonly number[] = [502, 503, 504];
 /** A report that is answered so is sent again. */
 const PASSING: readonly number[] = [401, 403, 408, 425, 429];
 const MISSING = 404;
@@ -56,22 +54,17 @@ export class CgfExchange {
     return this.#ask('v1/evaluate', body, signal);
   }
 
-  /** Reports an outcome. */
   async report(body: object): Promise<Delivery> {
-    const { status } = await this.#send('v1/outcomes/report', body, REPORT_TIMEOUT_MS);
+    const answer = await this.#send('v1/outcomes/report', body, REPORT_TIMEOUT_MS);
+    const { status } = answer;
     if (status >= 200 && status < 300) return 'taken';
-    if (PASSING.includes(status) || GATEWAY.includes(status)) return 'later';
+    if (PASSING.includes(status) || isOfGateway(answer)) return 'later';
     return status >= 500 ? 'failed' : 'refused';
   }
 
   async #ask(path: string, body: object, signal?: AbortSignal): Promise<Exchanged> {
     try {
-      const answer = await this.#circuit.run(async () => {
-        const got = await this.#send(path, body, this.#options.timeoutMs, signal);
-        if (GATEWAY.includes(got.status))
-          throw new NorthrootError('PEER_UNREACHABLE', `answered with status ${got.status}`);
-        return got;
-      }, isNoAnswer);
+      const answer = await this.#circuit.send(() => this.#send(path, body, this.#options.timeoutMs, signal));
       return readAnswer(answer);
     } catch (error) {
       if (!(error instanceof NorthrootError)) throw error;
@@ -91,12 +84,6 @@ export class CgfExchange {
       ...{ timeoutMs, signal, maxBytes: MAX_ANSWER_BYTES },
     });
   }
-}
-
-/** An answer that is no good is one; who withdraws a request learns nothing. */
-function isNoAnswer(error: unknown): boolean | undefined {
-  if (!(error instanceof NorthrootError)) return undefined;
-  return error.code === 'PEER_TIMEOUT' || error.code === 'PEER_UNREACHABLE';
 }
 
 function readAnswer({ status, bytes }: HttpAnswer): Exchanged {

@@ -7,7 +7,6 @@ import { type Digest, sha256Digest } from '../../../base/value/digest.js';
 import { plainJson, textAt } from '../../shared/values.js';
 import { type FailMode, isFailMode } from '../vocabulary.js';
 
-/** A row of a table. */
 export interface FailModeRow {
   readonly action_type: string;
   readonly risk_tier: string;

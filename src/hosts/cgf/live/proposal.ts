@@ -1,7 +1,7 @@
 /** A proposal as a call: the same tool, parameters, intent and amounts as an import of the recorded request has. */
 
 import { encodeUtf8 } from '../../../base/bytes/text.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
+import { SourceNumber, type SourceObject } from '../../../base/json/source-json.js';
 import type { JsonObject, JsonValue } from '../../../base/json/value.js';
 import { type Digest, sha256Digest } from '../../../base/value/digest.js';
 import { MAX_METERS, type AmountsByUnit } from '../../../base/value/meter.js';
@@ -9,13 +9,12 @@ import { pythonJson } from '../../shared/forms/python.js';
 import { toolOf } from '../../shared/names.js';
 import { amountOf, objectAt, plainJson, textAt } from '../../shared/values.js';
 import { estimateOf } from '../amounts.js';
-import { ACTION_TYPES, PARAM_VALUES, RISK_TIERS } from '../vocabulary.js';
+import { intentIn, ACTION_TYPES, PARAM_VALUES, RISK_TIERS } from '../vocabulary.js';
 import type { Fields } from './fields.js';
 
 const MAX_REFERENCE = 1_024;
 const MAX_PRIORITY = 100;
 
-/** A proposal that is sound. */
 export interface Proposal {
   readonly id: string;
   readonly adapterId: string | undefined;
@@ -82,7 +81,7 @@ function readKnown(proposal: Fields) {
   if (params !== undefined && plain === undefined)
     proposal.fault('action_params', 'a number or text of it has no exact form', 'value_error');
   if (cost !== undefined) readCost(cost);
-  const intent = plainJson(intentOf(proposal.object));
+  const intent = plainJson(intentIn(proposal.object));
   if (refs !== undefined && plain !== undefined && intent === undefined)
     proposal.fault('context_refs', 'a text of it is not well-formed', 'value_error');
   return { id: id ?? '', actionType: actionType ?? '', riskTier: riskTier ?? '', params: plain, intent };
@@ -125,14 +124,6 @@ export function readHostConfig(config: Fields | undefined): HostConfig {
   config?.optionalTexts('capabilities');
   config?.optionalFields('host_metadata');
   return { hostType: hostType ?? '', namespace, version };
-}
-
-/** The members that say what is meant, as far as they are there. */
-function intentOf(body: SourceObject): SourceObject {
-  const members = ['action_type', 'action_params', 'context_refs', 'risk_tier'].flatMap(
-    (name): [string, SourceValue][] => (body.has(name) ? [[name, body.get(name) as SourceValue]] : []),
-  );
-  return new SourceObject(new Map(members));
 }
 
 function toolIn(body: SourceObject, actionType: string): string {

@@ -5,7 +5,6 @@ import type { RanCall } from '../../shared/live/run-decided.js';
 import type { LiveDecision } from './decision.js';
 import type { Proposal, Verdict } from './verdict.js';
 
-/** An event's type and payload. */
 export type Told = readonly [type: string, payload: JsonObject];
 
 /** How an executed action ended, as it is reported. */
@@ -16,7 +15,6 @@ export interface Ended {
   readonly outcomeHash: string;
 }
 
-/** What is told at each step. */
 export interface Teller {
   readonly proposed: (proposal: Proposal) => readonly Told[];
   /** Before anything runs. */

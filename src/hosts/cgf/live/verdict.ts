@@ -5,7 +5,6 @@ import type { FailMode } from '../vocabulary.js';
 import type { LiveDecision } from './decision.js';
 import type { NoAnswer } from './exchange.js';
 
-/** A proposal, as events tell of it. */
 export interface Proposal {
   readonly id: string;
   readonly adapterId: string;
@@ -51,7 +50,6 @@ export function madeUpId(kind: 'failmode' | 'fallback'): string {
   return `${kind}-${randomBytes(4).toString('hex')}`;
 }
 
-/** What happens in a fail mode. */
 export const ACTS: Readonly<Record<FailMode, Act>> = {
   fail_open: 'run',
   fail_closed: 'block',

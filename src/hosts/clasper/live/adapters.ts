@@ -8,7 +8,6 @@ import { textsAt } from '../scope.js';
 import { type JwtExpectation, verifyJwt } from './jwt.js';
 import { Refusal } from './refusal.js';
 
-/** What an adapter's token says. */
 export interface Adapter {
   readonly adapterId: string;
   readonly tenant: string;

@@ -37,16 +37,13 @@ interface NotedGrant extends Omit<KnownGrant, 'tools' | 'caps'> {
   readonly caps: MeterVector;
 }
 
-/** An execution that was allowed. */
 export interface KnownExecution {
   readonly grantId: string;
   /** The action that reserves its cost, `sha-256:…`. */
   readonly authorization: string;
-  /** When it was allowed. */
   readonly at: string;
 }
 
-/** An execution that waits for somebody, or did. */
 export interface KnownDecision {
   /** The denied action that asks for approval, `sha-256:…`. */
   readonly id: string;
@@ -62,7 +59,6 @@ export interface KnownDecision {
   readonly expiresAt: string;
 }
 
-/** A registered version of an adapter, with its key. */
 export interface KnownAdapter {
   readonly tenant: string;
   readonly adapterId: string;
@@ -84,7 +80,6 @@ export interface KnownKey {
   readonly revokedAt: string | undefined;
 }
 
-/** What was reported once. */
 export interface KnownReport {
   /** Of the payload, `sha256:…`; of a tool's call undefined. */
   readonly hash: string | undefined;

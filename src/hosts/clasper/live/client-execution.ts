@@ -35,7 +35,6 @@ import type { ClasperExchange } from './exchange.js';
 import { type GrantedScope, INVALID } from './grant-answer.js';
 import { chainSteps, type PayloadType, toSource } from './sign.js';
 
-/** What an execution works with. */
 export interface ExecutionParts {
   readonly gate: Gate;
   readonly exchange: ClasperExchange;
@@ -48,7 +47,6 @@ export interface ExecutionParts {
   readonly ids: { readonly adapterId: string; readonly tenantId: string; readonly workspaceId: string };
   /** Ids of tokens that were used: each is for one call. */
   readonly tokens: Set<string>;
-  /** Queues a report. */
   readonly report: (
     type: PayloadType,
     body: { readonly traceId: string; readonly payload: JsonObject },
@@ -62,7 +60,6 @@ export interface ClasperGuardOptions extends WaitOptions {
   readonly scope?: JsonObject | undefined;
 }
 
-/** What the function of an allowed call receives. */
 export interface AllowedCall {
   readonly signal: AbortSignal | undefined;
   /** The recorded decision, `sha-256:…`. */
@@ -71,7 +68,6 @@ export interface AllowedCall {
   readonly report: (report: CallReport) => void;
 }
 
-/** A call of a model within an execution. */
 export interface ModelUse {
   readonly model: string;
   readonly provider: string;
@@ -137,7 +133,6 @@ export class ClasperExecution {
     this.grantId = parts.grantId;
   }
 
-  /** What Clasper granted. */
   get scope(): GrantedScope['stated'] & { readonly expiresAt: string | undefined } {
     const { stated, scope } = this.#parts.granted;
     return { ...stated, expiresAt: scope.expiresAt };

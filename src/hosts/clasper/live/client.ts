@@ -70,7 +70,6 @@ export interface ClasperClientOptions {
   readonly onProblem?: ((error: unknown) => void) | undefined;
 }
 
-/** An execution that is asked for. */
 export interface ExecutionRequest {
   readonly capabilities: readonly string[];
   /** How many tools it may call. */
@@ -98,7 +97,6 @@ export interface BeginOptions {
   readonly waitMs?: number | undefined;
 }
 
-/** How an adapter is registered. */
 export interface AdapterRegistration {
   readonly displayName: string;
   readonly riskClass: 'low' | 'medium' | 'high' | 'critical';
@@ -164,7 +162,6 @@ export class ClasperClient {
   readonly #folder: string | undefined;
   /** Executions of this client: an id is asked for once. */
   readonly #executions = new Set<string>();
-  /** Ids of tokens that were used. */
   readonly #tokens = new Set<string>();
   #outbox: Promise<Outbox> | undefined;
   #aheadMs = 0;
@@ -488,7 +485,6 @@ const PASSING: readonly number[] = [401, 408, 425, 429];
 const PASSING_CODES: readonly string[] = ['timestamp_skew', 'missing_key', 'invalid_token', 'missing_claim'];
 const NOT_IMPLEMENTED = 501;
 
-/** A decision as it is recorded. */
 interface Recorded {
   readonly executionId: string;
   readonly intent: string | undefined;

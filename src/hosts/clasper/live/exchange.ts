@@ -15,7 +15,6 @@ export interface ExchangeOptions {
   readonly circuit: CircuitOptions | undefined;
 }
 
-/** What came of a request. */
 export type Answer =
   | {
       readonly kind: 'answered';
@@ -29,7 +28,6 @@ export type Answer =
   | { readonly kind: 'none'; readonly why: string };
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
-const GATEWAY: readonly number[] = [502, 503, 504];
 
 export class ClasperExchange {
   readonly #options: ExchangeOptions;
@@ -58,16 +56,13 @@ export class ClasperExchange {
         ? { 'X-Adapter-Token': typeof token === 'string' ? token : await token() }
         : {};
     try {
-      const { status, bytes, date } = await this.#circuit.run(async () => {
-        const got = await requestJson({
+      const { status, bytes, date } = await this.#circuit.send(() =>
+        requestJson({
           ...{ url: new URL(path, endpoint), method, headers: { ...own, ...headers } },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
           ...{ timeoutMs, signal, maxBytes: MAX_ANSWER_BYTES },
-        });
-        if (GATEWAY.includes(got.status))
-          throw new NorthrootError('PEER_UNREACHABLE', `answered with status ${got.status}`);
-        return got;
-      }, isNoAnswer);
+        }),
+      );
       const decoded = decodeSourceJson(bytes);
       const value = decoded.ok && decoded.value instanceof SourceObject ? decoded.value : undefined;
       const ahead = date === null ? Number.NaN : Date.parse(date) - Date.now();
@@ -84,9 +79,4 @@ export class ClasperExchange {
       return { kind: 'none', why: error.code };
     }
   }
-}
-
-function isNoAnswer(error: unknown): boolean | undefined {
-  if (!(error instanceof NorthrootError)) return undefined;
-  return error.code === 'PEER_TIMEOUT' || error.code === 'PEER_UNREACHABLE';
 }

@@ -57,7 +57,6 @@ const BUDGET: ReadonlySet<string> = new Set([
   'ACTION_CAP_EXCEEDED',
 ]);
 
-/** What tells a request from another. */
 export interface Named {
   readonly executionId: string;
   readonly capabilities: readonly string[];

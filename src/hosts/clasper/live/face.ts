@@ -25,7 +25,6 @@ import { registerAdapter, setTelemetryKey } from './registry.js';
 import type { ReportType } from './report.js';
 import { authorizeTool } from './tools.js';
 
-/** What the face is made of. */
 export interface ClasperFaceOptions {
   /** By which adapters' tokens are signed (HS256), and the tokens of the face; those that are left out are derived from the first. */
   readonly secrets: {

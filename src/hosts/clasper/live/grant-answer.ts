@@ -24,7 +24,6 @@ import type { Answer } from './exchange.js';
 const SYSTEM = 'clasper';
 const ZERO: Quantity = { t: 'int', v: '0' };
 
-/** What was asked for, as far as an answer is held to it. */
 export interface Asked {
   readonly executionId: string;
   readonly capabilities: readonly string[];
@@ -42,7 +41,6 @@ export interface GrantedScope {
   readonly stated: { readonly capabilities: string[]; readonly max_steps: number; readonly max_cost: number };
 }
 
-/** What the answer says. */
 export type RequestAnswer =
   | { readonly kind: 'allow'; readonly granted: GrantedScope }
   | { readonly kind: 'deny'; readonly code: string }

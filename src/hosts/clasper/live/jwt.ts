@@ -5,7 +5,6 @@ import { tryDecodeBase64url } from '../../../base/bytes/encoding.js';
 import { decodeSourceJson, SourceObject } from '../../../base/json/source-json.js';
 import { numberAt, textAt, valueAt } from '../../shared/values.js';
 
-/** What a token is checked against. */
 export interface JwtExpectation {
   /** In seconds since 1970. */
   readonly now: number;

@@ -16,7 +16,6 @@ import { EXECUTION_TOOL } from '../scope.js';
 import type { Adapter } from './adapters.js';
 import { type Book, LIVE } from './book.js';
 
-/** How the face is set. */
 export interface Settings {
   readonly secrets: { readonly adapter: string; readonly tool: string; readonly decision: string };
   readonly audience: string | undefined;
@@ -28,7 +27,6 @@ export interface Settings {
   readonly approval: { readonly capabilities: ToolSet; readonly approvers: readonly string[] } | undefined;
 }
 
-/** A call of an adapter that is known. */
 export interface Asked {
   readonly gate: Gate;
   readonly book: Book;

@@ -135,7 +135,6 @@ function toAnswer(adapter: KnownAdapter): object {
   };
 }
 
-/** The members that make a public key. */
 function textsOf(jwk: SourceObject): JsonObject {
   return Object.fromEntries(
     ['kty', 'crv', 'x', 'y'].flatMap((name) => {

@@ -2,7 +2,6 @@
 
 import type { SourceObject } from '../../../base/json/source-json.js';
 
-/** A report whose sender is known. */
 export interface Report {
   readonly type: ReportType;
   readonly payload: SourceObject;
@@ -11,7 +10,6 @@ export interface Report {
   /** Of the payload, `sha256:…`. */
   readonly hash: string;
   readonly isSigned: boolean;
-  /** What was sent. */
   readonly bytes: Uint8Array;
 }
 

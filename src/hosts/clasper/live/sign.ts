@@ -13,7 +13,6 @@ import { stepHash } from '../steps.js';
 
 export type PayloadType = 'trace' | 'audit' | 'cost' | 'metrics' | 'violations';
 
-/** Of whom and what an envelope is. */
 export interface EnvelopeIds {
   readonly adapterId: string;
   readonly adapterVersion: string;

@@ -23,14 +23,11 @@ import { checkFields, Refusal } from './refusal.js';
 import type { Report } from './report.js';
 import { TOOL_TOKEN_SECONDS } from './tools.js';
 
-/** A call of a tool, as a trace tells of it. */
 export interface TracedCall {
-  /** Of its token. */
   readonly jti: string;
   readonly done: CallOutcome;
 }
 
-/** What a trace says, or what is wrong with it. */
 interface TraceCheck {
   readonly calls: readonly TracedCall[];
   readonly fault?: Refusal | undefined;

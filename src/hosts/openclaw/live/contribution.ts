@@ -25,7 +25,6 @@ export interface StageView {
  */
 export type StageHandler = (event: PipelineEvent, working: FrozenObject, view: StageView) => unknown;
 
-/** What an extension registers. */
 export interface Contribution {
   readonly extensionId: string;
   /** Unique within the extension and the stage. */
@@ -46,7 +45,6 @@ export interface Contribution {
   readonly handler: StageHandler;
 }
 
-/** A contribution as it is kept. */
 export interface Registered {
   readonly extension: string;
   readonly contribution: string;

@@ -14,7 +14,6 @@ import { forgetOldest } from '../stage-rules.js';
 import { asyncHandler, type Contribution, type StageHandler } from './contribution.js';
 import { type FrozenObject, memberOf, type PipelineEvent, textOf } from './event.js';
 
-/** A handler as it was registered for a hook. */
 export type HookHandler = (event: Record<string, unknown>, context: Record<string, unknown>) => unknown;
 
 /** A hook's handler, and how it is registered. */
@@ -229,7 +228,6 @@ function reasonOf(reason: unknown): string {
   return typeof reason === 'string' && reason !== '' ? reason : 'blocked';
 }
 
-/** What hooks are told beside the event. */
 function contextOf(event: PipelineEvent): Record<string, unknown> {
   const { agentId, sessionId, correlationId, accountRef, conversationRef, messageRef, payload, metadata } =
     event;

@@ -19,7 +19,6 @@ export type FaultCode =
   | 'PATCH_NOT_ALLOWED'
   | 'NOT_TRUSTED';
 
-/** An error of a handler. */
 export class HandlerFault extends Error {
   readonly code: FaultCode;
 
@@ -39,7 +38,6 @@ export function isFault(value: unknown): value is HandlerFault {
   return typeof value === 'object' && value !== null && faults.has(value);
 }
 
-/** A candidate of a resolver. */
 export interface Candidate {
   readonly target: FrozenJson;
   readonly rank: number;
@@ -47,14 +45,12 @@ export interface Candidate {
   readonly isValid: boolean;
 }
 
-/** What a handler gave. */
 export interface StageResult {
   readonly add?: FrozenObject;
   readonly patch?: FrozenObject;
   readonly decision?: 'allow' | 'cancel';
   readonly reason?: string;
   readonly candidates?: readonly Candidate[];
-  /** As it is traced. */
   readonly traced: JsonObject;
 }
 
@@ -72,10 +68,8 @@ export const MAX_RESULTS_BYTES = 8_388_608;
 /** So many levels deep is a result in a trace. */
 export const TRACE_DEPTH = 4;
 
-/** Candidates of one resolver. */
 const MAX_CANDIDATES = 1_000;
 
-/** Characters of the reason of a veto. */
 const MAX_REASON_LENGTH = 1_024;
 
 /**
@@ -133,9 +127,8 @@ function readAs(
 
 function readAdditions({ stage }: Registered, { add }: JsonObject): StageResult {
   if (!isJsonObject(add)) throw wrong('add: expected an object');
-  for (const field of Object.keys(add)) {
+  for (const field of Object.keys(add))
     if (choosesRoute(stage, field)) throw notAllowed(`${stage} chooses no route`);
-  }
   return { add: deepFreeze(add) as FrozenObject, traced: { add } };
 }
 

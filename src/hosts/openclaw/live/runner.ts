@@ -43,7 +43,6 @@ import {
 } from './event.js';
 import { type Candidate, HandlerFault, isFault, PROMPT_LISTS, readResult, TRACE_DEPTH } from './result.js';
 
-/** Whose contribution it is. */
 export interface ContributionName {
   readonly extensionId: string;
   readonly contributionId: string;
@@ -88,7 +87,6 @@ export interface PipelineOptions {
   readonly onProblem?: ((problem: StageProblem) => void) | undefined;
 }
 
-/** What a stage begins with. */
 export interface StageInput {
   /** The object that mutators patch: of a tool call its parameters, of a message its fields. Default `{}`. */
   readonly working?: object | undefined;
@@ -102,7 +100,6 @@ export interface StageInput {
   readonly providers?: readonly string[] | undefined;
 }
 
-/** What came of a stage. */
 export interface StageOutcome {
   readonly event: PipelineEvent;
   readonly decision: 'allow' | 'cancel';
@@ -182,9 +179,8 @@ export class Pipeline {
     this.#rules = rulesWith(stages);
     if (gate === undefined) return;
     gate.onProblem = (problem) => this.#problem(problem);
-    for (const contribution of gate.contributions) {
+    for (const contribution of gate.contributions)
       if (this.#rules.has(contribution.stage)) this.register(contribution);
-    }
   }
 
   /**
@@ -252,10 +248,9 @@ export class Pipeline {
   }
 
   #begin(init: EventInit, input: StageInput): Stage {
-    for (let at = running.getStore(); at !== undefined; at = at.within) {
+    for (let at = running.getStore(); at !== undefined; at = at.within)
       if (at.isActive && at.pipeline === this)
         throw new NorthrootError('REENTERED', 'a handler may not run the pipeline that runs it');
-    }
     checkOptions('run', input, INPUT_TYPES);
     const event = createEvent(init);
     const { family, eventId, correlationId } = event;
@@ -422,7 +417,6 @@ interface StageStart {
   readonly working: FrozenObject;
 }
 
-/** One event in its stage. */
 class Stage {
   readonly event: PipelineEvent;
   readonly rule: StageRule;
@@ -444,10 +438,9 @@ class Stage {
 
   constructor(event: PipelineEvent, rule: StageRule, list: readonly Registered[], input: StageInput) {
     const { working = {}, context = {}, replaceable = [], providers, selection } = input;
-    for (const [name, texts] of Object.entries({ replaceable, providers: providers ?? [] })) {
+    for (const [name, texts] of Object.entries({ replaceable, providers: providers ?? [] }))
       if (!texts.every((text) => typeof text === 'string'))
         throw new TypeError(`run: ${name}: expected texts`);
-    }
     if (selection !== undefined && selection !== 'backend')
       throw new RangeError('run: selection: expected backend');
     if (providers !== undefined && (selection === undefined || event.family !== 'agent.model.resolving'))
@@ -488,9 +481,8 @@ class Stage {
   /** Adds what it may. The fields that it may not replace. */
   add(fields: FrozenObject): string[] {
     const kept: string[] = [];
-    for (const [field, value] of Object.entries(fields)) {
+    for (const [field, value] of Object.entries(fields))
       if (!addField(this.#context, field, value, this.#replaceable.has(field), isSameJson)) kept.push(field);
-    }
     this.#shownContext = frozenOf(this.#context);
     return kept;
   }
@@ -595,7 +587,6 @@ function viewOf({ event, context }: Stage): {
   return { view, abort: (reason) => made().abort(reason) };
 }
 
-/** The rules of all stages that have one. */
 function rulesWith(stages: Readonly<Record<string, StageRule>>): ReadonlyMap<string, StageRule> {
   const rules = new Map<string, StageRule>();
   for (const [family, rule] of PIPELINE_FAMILIES) if (rule !== undefined) rules.set(family, rule);

@@ -15,7 +15,6 @@ export const AAR_RULES = rulesOf({
   'AAR-6': ['every mistake has a correction', 'what nobody found out or told leaves no record'],
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
 export const finding = findingsOf({
   CORRECTED_MISMATCH: ['AAR-5', 'invalid'],
   CORRECTED_NOT_GIVEN: [

@@ -9,9 +9,9 @@ import { tryKey } from '../keys.js';
 import type { ReceiptFormat } from '../receipt-format.js';
 import { receiptHost } from '../receipt-host.js';
 import type { ReceiptAction, ReceiptSignature } from '../receipt.js';
-import type { Shape } from '../shape.js';
+import { placeIn, type Shape } from '../shape.js';
 import type { Verification } from '../verification.js';
-import type { HostPlace, SourceItem } from '../../shared/host.js';
+import type { SourceItem } from '../../shared/host.js';
 import { compactJson } from '../../shared/reading.js';
 import { factText, factTexts, principalOf, unitOf } from '../../shared/names.js';
 import { ONE_CALL } from '../../shared/usage.js';
@@ -299,8 +299,4 @@ function actionOf(body: SourceObject): ReceiptAction | undefined {
       ? {}
       : { outcome: 'unknown' as const, meters: [ONE_CALL, { unit: 'time.ms', amount: took }] }),
   };
-}
-
-function placeIn(at: HostPlace, pointer: string): HostPlace {
-  return { ...at, pointer: `${at.pointer ?? ''}${pointer}` };
 }

@@ -14,14 +14,12 @@ const LINK = /^(?:(sha256):)?([0-9a-f]{64})$/;
 /** Of revisions that left open what a link is over. */
 const OLD = /^draft-farley-acta-signed-receipts-0[0-2]$/;
 
-/** A receipt, read. */
 export interface ActaIssued extends Receipt, Pick<ActaReceipt, 'shape' | 'body'> {
   readonly value: SourceObject;
   /** Why it cannot be judged. */
   readonly fault?: ActaFault | undefined;
 }
 
-/** A link that a receipt has. */
 interface Link {
   /** RFC 6901, in the receipt. */
   readonly pointer: string;

@@ -11,23 +11,20 @@ import { SourceObject, type SourceValue } from '../../../base/json/source-json.j
 import { compareTimestamps } from '../../../base/value/timestamp.js';
 import { jcsBytes, roundedAt } from '../../shared/forms/jcs.js';
 import { objectAt, textAt, timeOfText, valueAt } from '../../shared/values.js';
+import type { ValueFault } from '../../../base/fault.js';
+import { fault } from '../shape.js';
 
 /** What keeps a receipt from holding, or from being decided. */
-export interface ActaFault {
-  readonly code:
-    | 'SHAPE_UNKNOWN'
-    | 'SIGNATURE_MISSING'
-    | 'ALGORITHM_UNSUPPORTED'
-    | 'NUMBER_NOT_EXACT'
-    | 'FIELD_MISSING'
-    | 'SIGNATURE_IN_PAYLOAD'
-    | 'ISSUER_MISMATCH'
-    | 'SIGNATURE_ENCODING';
-  /** RFC 6901, within the receipt. */
-  readonly pointer: string;
-  readonly expected: string;
-  readonly actual: string;
-}
+export type ActaFault = ValueFault<
+  | 'SHAPE_UNKNOWN'
+  | 'SIGNATURE_MISSING'
+  | 'ALGORITHM_UNSUPPORTED'
+  | 'NUMBER_NOT_EXACT'
+  | 'FIELD_MISSING'
+  | 'SIGNATURE_IN_PAYLOAD'
+  | 'ISSUER_MISMATCH'
+  | 'SIGNATURE_ENCODING'
+>;
 
 /** Faults by which nothing is shown about a receipt: the check could not run. */
 const UNDECIDABLE: readonly ActaFault['code'][] = [
@@ -41,12 +38,10 @@ export function isUndecidable({ code }: ActaFault): boolean {
   return UNDECIDABLE.includes(code);
 }
 
-/** A receipt of a known shape. */
 export interface ActaReceipt {
   readonly shape: 'envelope' | 'flat';
   /** Where what is decided stands: the payload, or a flat receipt itself. */
   readonly body: SourceObject;
-  /** What the signature is over. */
   readonly message: Uint8Array;
   /** What it may be over instead. */
   readonly alternatives?: readonly Uint8Array[];
@@ -196,8 +191,4 @@ function instantIn(text: string | undefined): string | undefined {
 function shapeFault(pointer: string): ActaFault {
   const expected = 'payload and signature {alg, kid, sig}, or a flat receipt with a signature in hexadecimal';
   return fault('SHAPE_UNKNOWN', pointer, expected, 'another shape');
-}
-
-function fault(code: ActaFault['code'], pointer: string, expected: string, actual: string): ActaFault {
-  return { code, pointer, expected, actual };
 }

@@ -15,7 +15,6 @@ export const ACTA_RULES = rulesOf({
   'ACTA-8': ['what was allowed was executed', 'a receipt of a decision says nothing about its execution'],
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
 export const finding = findingsOf({
   SHAPE_UNKNOWN: ['ACTA-1', 'invalid'],
   FIELD_MISSING: ['ACTA-1', 'invalid'],

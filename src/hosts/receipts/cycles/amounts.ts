@@ -16,7 +16,6 @@ const METERS: Readonly<Record<string, readonly [unit: string, parts: bigint]>> =
   RISK_POINTS: ['risk_points', 1n],
 };
 
-/** An amount as it is stated. */
 export interface CyclesAmount {
   readonly unit: string;
   readonly amount: bigint;

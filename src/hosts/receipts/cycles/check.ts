@@ -15,15 +15,11 @@ import { encodeUtf8 } from '../../../base/bytes/text.js';
 import { SourceObject, type SourceValue } from '../../../base/json/source-json.js';
 import { jcsBytes, roundedAt } from '../../shared/forms/jcs.js';
 import { addTo, numberAt, textAt, valueAt } from '../../shared/values.js';
+import type { ValueFault } from '../../../base/fault.js';
+import { fault } from '../shape.js';
 
 /** What keeps an envelope from holding. */
-export interface CyclesFault {
-  readonly code: 'NUMBER_NOT_EXACT' | 'EVIDENCE_ID_MISMATCH' | 'SIGNER_NOT_AUTHORIZED';
-  /** RFC 6901, within the envelope. */
-  readonly pointer: string;
-  readonly expected: string;
-  readonly actual: string;
-}
+export type CyclesFault = ValueFault<'NUMBER_NOT_EXACT' | 'EVIDENCE_ID_MISMATCH' | 'SIGNER_NOT_AUTHORIZED'>;
 
 const DID = /^did:cycles:([0-9a-f]{64})#(.+)$/s;
 const KEY_LENGTH = 32;
@@ -136,8 +132,4 @@ function isOpen(jwk: SourceObject): boolean {
 function wholeIn(object: SourceObject, name: string): bigint | undefined {
   const [, digits] = /^(-?\d{1,20})(?:\.0{1,20})?$/.exec(numberAt(object, name) ?? '') ?? [];
   return digits === undefined ? undefined : BigInt(digits);
-}
-
-function fault(code: CyclesFault['code'], pointer: string, expected: string, actual: string): CyclesFault {
-  return { code, pointer, expected, actual };
 }

@@ -9,9 +9,9 @@ import type { ReceiptFormat } from '../receipt-format.js';
 import { tryKey } from '../keys.js';
 import { receiptHost } from '../receipt-host.js';
 import type { ReceiptAction } from '../receipt.js';
-import type { Shape } from '../shape.js';
+import { placeIn, type Shape } from '../shape.js';
 import type { Verification } from '../verification.js';
-import type { HostFinding, HostPlace, SourceItem } from '../../shared/host.js';
+import type { SourceItem } from '../../shared/host.js';
 import { factText, factTexts, principalOf } from '../../shared/names.js';
 import { ONE_CALL } from '../../shared/usage.js';
 import { numberAt, objectAt, textAt, timeOf, valueAt } from '../../shared/values.js';
@@ -21,7 +21,6 @@ import { checkSettlements, type CyclesReceipt } from './reservations.js';
 import { CYCLES_RULES, finding } from './rules.js';
 import { type ArtifactType, findShapeFault } from './shape.js';
 
-/** The format cycles-evidence/v0.1. */
 const cyclesFormat: ReceiptFormat<CyclesReceipt> = {
   name: 'cycles',
   title: 'Cycles evidence (cycles-evidence/v0.1)',
@@ -225,8 +224,4 @@ function toolNameOf(kind: string, name: string): string {
 function keyOfHex(signer: string): PublicKey | undefined {
   const bytes = signer.length === 64 ? tryDecodeHex(signer) : undefined;
   return bytes === undefined ? undefined : makePublicKey('ed25519', bytes);
-}
-
-function placeIn(at: HostPlace, pointer: string): HostFinding['at'] {
-  return { ...at, pointer: `${at.pointer ?? ''}${pointer}` };
 }

@@ -8,7 +8,6 @@ import type { CyclesAmount } from './amounts.js';
 import { finding } from './rules.js';
 import type { ArtifactType } from './shape.js';
 
-/** An envelope, read. */
 export interface CyclesReceipt extends Receipt {
   readonly value: SourceObject;
   readonly artifact: ArtifactType;

@@ -16,7 +16,6 @@ export const CYCLES_RULES = rulesOf({
   'CYC-7': ['every reservation has an end', 'a reservation that expires leaves no envelope'],
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
 export const finding = findingsOf({
   NUMBER_NOT_EXACT: ['CYC-1', 'invalid'],
   ENVELOPE_SHAPE: ['CYC-1', 'invalid'],

@@ -6,7 +6,6 @@
 import { SourceNumber, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
 import { printable } from '../../../base/bytes/printable.js';
 
-/** Where a value is not of its shape. */
 export interface ShapeFault {
   /** RFC 6901, within the envelope. */
   readonly pointer: string;
@@ -101,9 +100,8 @@ function object(
   const shapes = new Map([...Object.entries(required), ...Object.entries(optional)]);
   return (value, pointer) => {
     if (!(value instanceof SourceObject)) return fault(pointer, 'an object', value);
-    for (const name of Object.keys(required)) {
+    for (const name of Object.keys(required))
       if (!value.has(name)) return fault(pointer, `the member ${name}`, undefined);
-    }
     for (const [name, member] of value.entries()) {
       const at = `${pointer}/${escapePointer(name)}`;
       const shape = shapes.get(name);
@@ -242,7 +240,6 @@ const ERROR_RESPONSE = object(
   { trace_id: TRACE_ID, details: open },
 );
 
-/** The requests of each endpoint. */
 const ENDPOINTS: Readonly<Record<string, Shape>> = {
   'POST /v1/decide': DECISION_REQUEST,
   'POST /v1/reservations': RESERVE_REQUEST,
@@ -327,11 +324,10 @@ function findReserveFault(payload: SourceObject, pointer: string): ShapeFault | 
 function findErrorFault(payload: SourceObject, pointer: string): ShapeFault | undefined {
   const endpoint = payload.get('endpoint') as string;
   const wants = HOLDS_RESERVATION.includes(endpoint);
-  if (wants !== payload.has('reservation_id')) {
+  if (wants !== payload.has('reservation_id'))
     return wants
       ? fault(pointer, 'the member reservation_id', undefined)
       : { pointer: `${pointer}/reservation_id`, expected: `none of ${endpoint}`, actual: 'one' };
-  }
   const request = payload.get('request');
   return request === undefined ? undefined : ENDPOINTS[endpoint]!(request, `${pointer}/request`);
 }

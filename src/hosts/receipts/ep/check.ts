@@ -8,29 +8,25 @@ import { encodeHex, tryDecodeBase64url } from '../../../base/bytes/encoding.js';
 import { printable } from '../../../base/bytes/printable.js';
 import { sha256 } from '../../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../../base/bytes/text.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
-import { jcsBytes, roundedAt } from '../../shared/forms/jcs.js';
+import type { SourceObject, SourceValue } from '../../../base/json/source-json.js';
+import { findNumber, jcsBytes, roundedAt } from '../../shared/forms/jcs.js';
 import { listAt, objectAt, textAt, valueAt } from '../../shared/values.js';
+import type { ValueFault } from '../../../base/fault.js';
+import { fault } from '../shape.js';
 
 /** What keeps a document from being a receipt that holds. */
-export interface EpFault {
-  readonly code:
-    | 'VERSION_UNSUPPORTED'
-    | 'PROOF_MISSING'
-    | 'NUMBER_NOT_SAFE'
-    | 'ALGORITHM_UNSUPPORTED'
-    | 'SIGNATURE_ENCODING'
-    | 'ANCHOR_LEGACY'
-    | 'ANCHOR_INCOMPLETE'
-    | 'ANCHOR_UNBOUND'
-    | 'ANCHOR_MISMATCH';
-  /** RFC 6901, within the document. */
-  readonly pointer: string;
-  readonly expected: string;
-  readonly actual: string;
-}
+export type EpFault = ValueFault<
+  | 'VERSION_UNSUPPORTED'
+  | 'PROOF_MISSING'
+  | 'NUMBER_NOT_SAFE'
+  | 'ALGORITHM_UNSUPPORTED'
+  | 'SIGNATURE_ENCODING'
+  | 'ANCHOR_LEGACY'
+  | 'ANCHOR_INCOMPLETE'
+  | 'ANCHOR_UNBOUND'
+  | 'ANCHOR_MISMATCH'
+>;
 
-/** The version that is read. */
 export const EP_VERSION = 'EP-RECEIPT-v1';
 const MERKLE_ALGORITHM = 'EP-MERKLE-v2';
 /** Steps of a path that the specification lets an anchor have. */
@@ -62,7 +58,7 @@ export function readEpProof(document: SourceObject): EpProof | EpFault {
     const actual = printable(algorithm, 40);
     return fault('ALGORITHM_UNSUPPORTED', '/signature/algorithm', 'Ed25519', actual);
   }
-  const unsafe = findUnsafeNumber(document, '') ?? roundedAt(document);
+  const unsafe = findNumber(document, (text) => !Number.isSafeInteger(Number(text))) ?? roundedAt(document);
   if (unsafe !== undefined)
     return fault('NUMBER_NOT_SAFE', unsafe, 'a whole number that a double holds exactly', 'another');
   const signature = value.length > 128 ? undefined : tryDecodeBase64url(value);
@@ -106,23 +102,6 @@ export function findAnchorFault(document: SourceObject, message: Uint8Array): Ep
 /** Hashes are hashed in their hexadecimal text. */
 function branchOf(left: string, right: string): string {
   return encodeHex(sha256(concatBytes([Uint8Array.of(1), encodeUtf8(left), encodeUtf8(right)])));
-}
-
-function findUnsafeNumber(value: SourceValue, pointer: string): string | undefined {
-  if (value instanceof SourceNumber) return Number.isSafeInteger(Number(value.text)) ? undefined : pointer;
-  if (typeof value !== 'object' || value === null) return undefined;
-  const members: readonly (readonly [string | number, SourceValue])[] =
-    value instanceof SourceObject ? value.entries() : [...value.entries()];
-  for (const [name, member] of members) {
-    const token = String(name).replaceAll('~', '~0').replaceAll('/', '~1');
-    const found = findUnsafeNumber(member, `${pointer}/${token}`);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function fault(code: EpFault['code'], pointer: string, expected: string, actual: string): EpFault {
-  return { code, pointer, expected, actual };
 }
 
 function shown(value: SourceValue | undefined): string {

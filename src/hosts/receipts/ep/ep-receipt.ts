@@ -19,7 +19,6 @@ import type { Verification } from '../verification.js';
 import { type EpFault, findAnchorFault, readEpProof } from './check.js';
 import { EP_RULES, finding } from './rules.js';
 
-/** The format EP-RECEIPT-v1. */
 const epReceiptFormat: ReceiptFormat<EpReceipt> = {
   name: 'ep-receipt',
   title: 'EMILIA protocol receipts (EP-RECEIPT-v1)',

@@ -14,7 +14,6 @@ export const EP_RULES = rulesOf({
   'EP-6': ['a receipt is not revoked', 'revocations are statements of their own, and none is given'],
 });
 
-/** Findings by code: the rule, the weight, and what is expected and found where that is always the same. */
 export const finding = findingsOf({
   VERSION_UNSUPPORTED: ['EP-1', 'invalid'],
   NUMBER_NOT_SAFE: ['EP-2', 'invalid'],

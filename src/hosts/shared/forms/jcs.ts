@@ -6,6 +6,7 @@
 import { encodeUtf8 } from '../../../base/bytes/text.js';
 import { parseDecimal } from '../../../base/json/decimal.js';
 import { SourceNumber, SourceObject, type SourceValue } from '../../../base/json/source-json.js';
+import { escapePointer } from '../../../base/json/pointer.js';
 
 /** The name of the form, as foreign digests have it. */
 export const JCS_FORM = 'rfc8785';
@@ -44,14 +45,22 @@ export function jcsBytes(value: SourceValue): Uint8Array | undefined {
 }
 
 /** The RFC 6901 pointer of the first number that the form writes as another one; undefined where there is none. */
-export function roundedAt(value: SourceValue, pointer = ''): string | undefined {
-  if (value instanceof SourceNumber) return isExact(value.text) ? undefined : pointer;
+export function roundedAt(value: SourceValue): string | undefined {
+  return findNumber(value, (text) => !isExact(text));
+}
+
+/** The RFC 6901 pointer of the first number whose text is wanted; undefined where there is none. */
+export function findNumber(
+  value: SourceValue,
+  isWanted: (text: string) => boolean,
+  pointer = '',
+): string | undefined {
+  if (value instanceof SourceNumber) return isWanted(value.text) ? pointer : undefined;
   if (typeof value !== 'object' || value === null) return undefined;
   const entries: readonly (readonly [string | number, SourceValue])[] =
     value instanceof SourceObject ? value.entries() : [...value.entries()];
   for (const [name, member] of entries) {
-    const token = String(name).replaceAll('~', '~0').replaceAll('/', '~1');
-    const found = roundedAt(member, `${pointer}/${token}`);
+    const found = findNumber(member, isWanted, `${pointer}/${escapePointer(String(name))}`);
     if (found !== undefined) return found;
   }
   return undefined;

@@ -19,7 +19,6 @@ export const PYTHON_FORMS = {
   'py-json-unsorted-spaced-ascii': { sorted: false, spaced: true },
 } as const;
 
-/** The name of one of {@link PYTHON_FORMS}. */
 export type PythonForm = keyof typeof PYTHON_FORMS;
 
 /** The text, ASCII only. Linear in the value's text. */

@@ -1,6 +1,7 @@
 /** Spares a system that does not answer: after some failures in a row it is not asked for a while, then once, to see whether it is back. */
 
 import { NorthrootError } from '../../../base/error.js';
+import type { HttpAnswer } from '../../../gate/json-client.js';
 
 export interface CircuitOptions {
   /** Failures in a row that open it, at least 1. Default 3. */
@@ -43,6 +44,20 @@ export class CircuitBreaker {
   }
 
   /**
+   * Sends a request, unless the circuit is open. An answer that is no good is one; a withdrawn request says nothing of the system.
+   * @throws NorthrootError `CIRCUIT_OPEN`: nothing was asked; `PEER_UNREACHABLE`: a proxy answered; what the request throws
+   */
+  send(request: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+    const ask = async (): Promise<HttpAnswer> => {
+      const answer = await request();
+      if (isOfGateway(answer))
+        throw new NorthrootError('PEER_UNREACHABLE', `answered with status ${answer.status}`);
+      return answer;
+    };
+    return this.run(ask, isNoAnswer);
+  }
+
+  /**
    * Runs a request, unless the circuit is open.
    * @param isFailure - Whether an error says that the system does not answer; undefined for one that says nothing of it
    * @throws NorthrootError `CIRCUIT_OPEN`: nothing was asked; what the request throws
@@ -81,4 +96,16 @@ export class CircuitBreaker {
     this.#failures += 1;
     if (isProbe || this.#failures >= this.#most) this.#openedAt = this.#ticks();
   }
+}
+
+const GATEWAY: readonly number[] = [502, 503, 504];
+
+/** A proxy says so that it does not reach the system. */
+export function isOfGateway({ status }: Pick<HttpAnswer, 'status'>): boolean {
+  return GATEWAY.includes(status);
+}
+
+function isNoAnswer(error: unknown): boolean | undefined {
+  if (!(error instanceof NorthrootError)) return undefined;
+  return error.code === 'PEER_TIMEOUT' || error.code === 'PEER_UNREACHABLE';
 }

@@ -33,7 +33,6 @@ const MAX_FAILURES = 20;
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 30_000;
 
-/** See the head of this file. */
 export class Outbox {
   readonly #folder: QueueFolder;
   readonly #options: OutboxOptions;

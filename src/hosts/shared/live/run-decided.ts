@@ -14,18 +14,15 @@ export interface CallReport {
   readonly output?: unknown;
 }
 
-/** How a call ended. */
 export interface RanCall {
   readonly outcome: 'success' | 'failure' | 'unknown';
   readonly result: Exclude<GuardedOutcome, { readonly kind: 'left' }>;
-  /** The error's code, of a failure. */
   readonly errorCode: string | undefined;
   readonly durationMs: number;
 }
 
 /** The call ran, and what became of it could not be recorded: see `cause`, whose `code` this has. It stays open until it is settled. */
 export class UnsettledCallError extends NorthrootError {
-  /** What the function gave. */
   readonly outcome: GuardedOutcome;
 
   constructor(outcome: GuardedOutcome, cause: unknown) {

@@ -1,9 +1,7 @@
 /** Rows of CSV (RFC 4180): fields in quotes where they hold commas, quotes or line breaks. Lines may end in LF alone. */
 
-/** The most characters of a row. */
 const MAX_ROW_LENGTH = 65_536;
 
-/** The most fields of a row. */
 const MAX_FIELDS = 256;
 
 export interface CsvRow {

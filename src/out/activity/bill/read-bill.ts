@@ -17,7 +17,6 @@ import { formatInstant } from '../../../base/value/timestamp.js';
 import { tryReadTime } from '../../../base/value/when.js';
 import { CsvError, readCsv } from './csv-reader.js';
 
-/** The largest bill, in bytes. */
 export const MAX_BILL_BYTES = 128 * 1024 * 1024;
 
 /** The most lines of one bill by day, model and unit. */
@@ -44,12 +43,10 @@ export interface BilledAmount {
 /** The form of a bill that was recognised. */
 export type BillKind = 'openai-costs' | 'openai-usage' | 'anthropic-costs' | 'anthropic-usage' | 'csv';
 
-/** A bill that was read. */
 export interface Bill {
   readonly kinds: readonly BillKind[];
   /** Ordered by day, model and unit; each once. */
   readonly amounts: readonly BilledAmount[];
-  /** How many lines the files have. */
   readonly lines: number;
   /** Whether the last page of any of its kinds says that there are more. */
   readonly hasMore: boolean;

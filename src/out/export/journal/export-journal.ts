@@ -6,7 +6,6 @@ import { type ExportOptions, type ExportPass, writeRecords } from '../../../log/
 import { toJournalPayload } from './journal-event.js';
 import { formatJournalFrame, formatJournalHeader } from './journal-file.js';
 
-/** What {@link exportJournal} wrote. */
 export interface JournalExport extends ExportPass {
   /** Selected records of which no frame is written: no event can be read in them, or its ids are not its own. */
   readonly skipped: number;

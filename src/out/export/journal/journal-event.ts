@@ -44,19 +44,17 @@ export function parseJournalEvent(payload: Uint8Array): JournalEvent {
     throw new NorthrootError('JOURNAL_MALFORMED', `expected an event as one JSON object, found ${found}`);
   }
   const { event_id: claimed, ...content } = value;
-  if (!isDigest(claimed) || claimed.alg !== 'sha-256') {
+  if (!isDigest(claimed) || claimed.alg !== 'sha-256')
     throw new NorthrootError(
       'JOURNAL_MALFORMED',
       'expected a sha-256 digest as the event_id of a journal event',
     );
-  }
   const { eventId } = identifyPayload(canonicalBytes(content));
-  if (claimed.b64 !== eventId) {
+  if (claimed.b64 !== eventId)
     throw new NorthrootError(
       'EVENT_ID_MISMATCH',
       `expected event_id ${eventId} by the rule of journals, found ${claimed.b64}`,
     );
-  }
   const isOwn =
     value['canonical_profile_id'] === CANONICAL_PROFILE_ID && !Object.hasOwn(value, 'payload_digest');
   if (!isOwn) return { event: value, eventId, own: undefined };

@@ -24,7 +24,6 @@ const HEADER = concatBytes([MAGIC, Uint8Array.of(1, 0), new Uint8Array(10)]);
 const FRAME_HEADER_BYTES = 8;
 const EVENT_JSON = 1;
 
-/** An event's frame. */
 export interface JournalFrame {
   /** Where it begins in the file, in bytes. */
   readonly offset: number;

@@ -89,13 +89,11 @@ export interface FocusOptions extends ExportOptions {
 
 /** Where {@link exportFocus} writes. */
 export interface FocusSinks {
-  /** The cost rows. */
   readonly costs: ByteSink;
   /** What was verified, and what was not: names and values. */
   readonly verification: ByteSink;
 }
 
-/** What {@link exportFocus} wrote. */
 export interface FocusExport extends ExportPass {
   readonly rows: number;
   /** Selected executions that name no amount in a currency: no row can say what they cost. */

@@ -64,7 +64,6 @@ export async function exportParquet(
 
 type Library = Pick<typeof Parquet, 'ByteWriter' | 'ParquetWriter'>;
 
-/** A column of the group that is being made. */
 interface GroupColumn {
   readonly name: string;
   readonly kind: ColumnKind;

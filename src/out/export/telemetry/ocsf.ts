@@ -16,7 +16,6 @@ import { safeJson } from './safe-json.js';
 
 export const OCSF_VERSION = '1.9.0-dev';
 
-/** What {@link exportOcsf} wrote. */
 export interface OcsfExport extends ExportPass {
   /** Selected records that name no time: no event can be made of these. */
   readonly skipped: number;
@@ -37,7 +36,6 @@ const SEVERITY = {
 /** The most findings of a record that are listed; `findings_total` counts all. */
 const MAX_TOLD_FINDINGS = 16;
 
-/** What an event says of the activity itself. */
 interface Activity {
   readonly id: 0 | 1 | 2 | 3 | 4 | 99;
   readonly name: string;

@@ -18,12 +18,11 @@ export type Agreement =
 
 /** Holds the whole of both reports against each other, but for the versions that made them. */
 export function compareReports(own: Report, exporter: ReportJson): Agreement {
-  if (!isReport(exporter)) {
+  if (!isReport(exporter))
     return {
       kind: 'differs',
       differences: [{ what: 'Report', own: 'what stands here', exporter: 'nothing that can be read' }],
     };
-  }
   const differences: Difference[] = [];
   const differ = (what: string, a: unknown, b: unknown): void => {
     if (a !== b) differences.push({ what, own: String(a), exporter: String(b) });

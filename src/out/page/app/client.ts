@@ -48,7 +48,6 @@ function verifierUrl(): Promise<string> {
   return verifier;
 }
 
-/** A verifier with what it was given last. */
 export class Client {
   readonly #waiting = new Map<number, Waiting>();
   #port: Port | undefined;

@@ -88,7 +88,6 @@ export const UNAUTHORIZED: ReadonlySet<string> = new Set<FindingCode>([
   'EXECUTION_UNDER_DENY',
 ]);
 
-/** One of {@link KINDS}. */
 export type Kind = (typeof KINDS)[number];
 
 /** One record in a table or a tree. Texts are printable. */
@@ -195,7 +194,6 @@ export interface Timeline {
   readonly unsealedRecords: number;
 }
 
-/** Signers of grants and actions. */
 export interface Granter {
   /** The names of the keys; empty without a valid signature. */
   readonly signers: readonly string[];

@@ -33,7 +33,6 @@ export class WhyDialog {
     addEventListener('hashchange', () => void this.follow());
   }
 
-  /** Uses this client from now on. */
   use(client: Client): void {
     this.#client = client;
     void this.follow();
