@@ -82,7 +82,7 @@ describe.skipIf(hasNoPostgres)('the lock of a ledger in PostgreSQL', () => {
       await lock.release();
       return 'taken';
     };
-    await expect.poll(taken, { timeout: 20_000, interval: 10 }).toBe('taken');
+    await expect.poll(taken, { interval: 10 }).toBe('taken');
   });
 
   test.each(['back', 'on'])(

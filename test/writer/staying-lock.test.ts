@@ -111,7 +111,7 @@ describe.skipIf(!canStay)('the helper that stays', () => {
     await appendInTurn(other, 5, 8);
     let end: (() => void) | undefined;
     const held = one.inspect(() => new Promise<void>((resolve) => (end = resolve)));
-    await vi.waitUntil(() => end !== undefined);
+    await expect.poll(() => end).toBeDefined();
     expect(await codeOf(other.append({ event: draft(9) }))).toBe('LEDGER_LOCKED');
     end?.();
     await held;
