@@ -31,7 +31,7 @@ const shop = new Workshop();
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-}, 120_000);
+});
 
 function during<T extends { stop(): unknown } | { close(): unknown }>(thing: T): T {
   ends.push(() => ('stop' in thing ? thing.stop() : thing.close()));

@@ -25,7 +25,7 @@ describe.skipIf(hasNoPostgres)('the lock of a ledger in PostgreSQL', () => {
 
   beforeAll(async () => {
     server = await PostgresServer.start();
-  }, 120_000);
+  });
   afterAll(() => server?.stop());
 
   async function open(url: string, create = true): Promise<PostgresStore> {

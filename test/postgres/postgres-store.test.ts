@@ -27,7 +27,7 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
 
   beforeAll(async () => {
     server = await PostgresServer.start();
-  }, 120_000);
+  });
   afterAll(() => server?.stop());
 
   async function open(url: string, options: PostgresStoreOptions = { create: true }): Promise<PostgresStore> {
