@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +8,10 @@ import { LongestFirst } from './test/sequencer.js';
 /** What a file system in memory must have free to be taken for temporary files: some tests write large ones. */
 const ROOM_BYTES = 2 ** 30;
 
-const MAX_TEST_MS = process.env['SLOW'] === '1' ? 3_600_000 : 300_000;
+const MAX_TEST_MS = process.env['SLOW'] === '1' ? 3_600_000 : 600_000;
+
+/** For what is waited for within a test: below its limit, so that it is said what did not come. */
+const MAX_POLL_MS = 100_000;
 
 /** Whether the core is tested without `src/fast`: `WITHOUT_FAST=1`. */
 const isWithoutFast = process.env['WITHOUT_FAST'] === '1';
@@ -51,6 +55,17 @@ function temporaryFolder(): string {
   return bavail * bsize >= ROOM_BYTES ? memory : tmpdir();
 }
 
+/**
+ * Where compiled sources are kept between runs: some are a third of the time that a few files of tests take. Vitest knows them by their
+ * text and by this file, not by what the compiler is told.
+ */
+const COMPILED = file(
+  `./node_modules/.experimental-vitest-cache/${createHash('sha256')
+    .update(['tsconfig.json', 'test/tsconfig.json'].map((name) => readFileSync(file(`./${name}`))).join('\n'))
+    .digest('hex')
+    .slice(0, 16)}`,
+);
+
 const without = isWithoutFast ? [...OF_THE_FAST_PATH, ...NOT_OF_RECORDS] : [];
 
 export default defineConfig({
@@ -78,6 +93,8 @@ export default defineConfig({
     // For tests that hang: how fast a machine is, and what else it does, decides nothing.
     testTimeout: MAX_TEST_MS,
     hookTimeout: MAX_TEST_MS,
+    expect: { poll: { timeout: MAX_POLL_MS } },
+    experimental: { fsModuleCache: true, fsModuleCachePath: COMPILED },
     pool: 'forks',
     // Two more than processors, for many wait for processes that they started, for threads or for timers.
     maxWorkers: availableParallelism() + 2,

@@ -8,8 +8,11 @@ export interface Context {
   readonly signal: AbortSignal;
   /** Standard input, if it was read before the command line was loaded. */
   readonly input?: Uint8Array | undefined;
-  /** Called by a command that ends by itself after a signal: it is then not killed after a grace period. */
-  endsInItsTime(): void;
+  /**
+   * Called by a command that ends by itself after a signal: it is then not killed after a grace period.
+   * @param holds - Asked whether that is so now. Default: always
+   */
+  endsInItsTime(holds?: () => boolean): void;
 }
 
 /** An exit status of SPEC §8. */

@@ -19,8 +19,15 @@ import { Terminal } from './terminal.js';
 /** A shell adds this to the number of the signal that ended a program. */
 const SIGNALLED = 128;
 
-/** How long after a signal a command may still wait, such as for a reader of its output. */
+/**
+ * How long after a signal a command may still wait, such as for a reader of its output, in milliseconds. What it does in between is no
+ * waiting, however slowly it comes to it where the machine does much else.
+ */
 const GRACE_MS = 1_000;
+/** How often is looked within that time. */
+const LOOKS = 2;
+/** What a process that waits takes of the processors between two looks at most, in microseconds: a look takes one tenth of it. */
+const WAITING_US = 10_000;
 
 /** The heading of what says something about northroot itself. */
 export const REFERENCE = 'Values and reference:';
@@ -52,18 +59,19 @@ export async function runProgram(
   const terminal = new Terminal();
   const interrupt = new AbortController();
   let interrupted = 0;
-  let endsInItsTime = false;
+  let endsInItsTime = (): boolean => false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
       interrupted ||= SIGNALLED + constants.signals[signal];
       interrupt.abort();
       // By the signal: an exit could wait for a thread, such as one that opens a pipe without a writer.
-      const giveUp = (): void => {
-        if (endsInItsTime) return;
-        process.removeAllListeners(signal);
-        process.kill(process.pid, signal);
-      };
-      setTimeout(giveUp, GRACE_MS).unref();
+      afterWaiting(
+        () => endsInItsTime(),
+        () => {
+          process.removeAllListeners(signal);
+          process.kill(process.pid, signal);
+        },
+      );
     });
   }
   // Node ends such a program with 1, which would call the ledger invalid.
@@ -81,7 +89,7 @@ export async function runProgram(
       terminal,
       signal: interrupt.signal,
       input,
-      endsInItsTime: () => (endsInItsTime = true),
+      endsInItsTime: (holds = () => true) => (endsInItsTime = holds),
     });
     terminal.finish();
   };
@@ -103,6 +111,19 @@ export async function runProgram(
   if (!interrupt.signal.aborted) return outcome;
   terminal.say('interrupted');
   return interrupted;
+}
+
+/** Calls `giveUp` once the process has done nothing for a grace period in which nothing was held. */
+function afterWaiting(isHeld: () => boolean, giveUp: () => void): void {
+  let before = process.cpuUsage();
+  let looks = 0;
+  const look = (): void => {
+    const { user, system } = process.cpuUsage(before);
+    before = process.cpuUsage();
+    looks = user + system > WAITING_US || isHeld() ? 0 : looks + 1;
+    if (looks === LOOKS) giveUp();
+  };
+  setInterval(look, GRACE_MS / LOOKS).unref();
 }
 
 /** Not all that begins with `postgres:` is a place: it may be a text, such as a reason. */

@@ -219,7 +219,7 @@ export class Running {
     while (!condition(this)) {
       if (performance.now() > deadline) throw new Error(`waited in vain: ${this.stdout}${this.stderr}`);
       // Some conditions read much of /proc each time.
-      await new Promise((resolve) => setTimeout(resolve, 15));
+      await new Promise((resolve) => setTimeout(resolve, 40));
     }
   }
 }

@@ -77,7 +77,7 @@ async function makeChild(
   await first.close();
   const gate = await Gate.open(path, { ...live, principalId: AGENT });
   const events: SupplyEvent[] = [];
-  const source = sliceClient({ url, token: taking.token, timeoutMs: 2_000 });
+  const source = sliceClient({ url, token: taking.token });
   const onEvent = (event: SupplyEvent): void => void events.push(event);
   const server = await serveGate({
     gate,
@@ -124,7 +124,7 @@ async function makeChild(
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; !(await isSo()); tries += 1) {
-    if (tries > 400) throw new Error('it does not come to be');
+    if (tries > 4_000) throw new Error('it does not come to be');
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }

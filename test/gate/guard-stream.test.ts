@@ -51,7 +51,7 @@ describe('a guarded stream', () => {
   it("ends by the caller's time, which nobody else holds on to", async () => {
     const { place, ledger } = await open();
     const begin = (): Promise<unknown> =>
-      guardStream(ledger, 'fs.read', {}, () => FOREVER, { signal: AbortSignal.timeout(300) }).next();
+      guardStream(ledger, 'fs.read', {}, () => FOREVER, { signal: AbortSignal.timeout(2_000) }).next();
     expect(await collectingGarbage(errorOf(begin()))).toMatchObject({ name: 'TimeoutError' });
     expect(place.events().at(-1)).toMatchObject({ event_type: 'execution', outcome: 'unknown' });
   });

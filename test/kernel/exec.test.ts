@@ -116,7 +116,7 @@ describe('a program', () => {
   });
 
   it('is asked to end at its deadline, then killed', async () => {
-    const { call } = await openKernel({ programs: [SHELL], timeoutMs: 300 });
+    const { call } = await openKernel({ programs: [SHELL], timeoutMs: 2_000 });
     expect(
       await call('exec', sh('echo $$; trap "echo asked; exit 0" TERM; while :; do sleep 0.05; done')),
     ).toMatchObject({

@@ -12,6 +12,8 @@ import { PostgresWitness } from '../../src/log/postgres/postgres-witness.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { Ledger } from '../../src/log/writer/ledger.js';
 import { ed25519Key } from '../key/key-samples.js';
+import { ndjson, note } from '../cli/drafts.js';
+import { parseLines, Workshop } from '../cli/runner.js';
 import { append, codeOf, inTurn, lineOf, readFrom } from '../store/conformance.js';
 import { temporaryFolder } from '../writer/support.js';
 import { CuttingProxy, hasNoPostgres, PostgresServer } from './server.js';
@@ -25,10 +27,11 @@ const START = {
   byteOffset: 0,
 };
 
+const shop = new Workshop();
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-}, 120_000);
+});
 
 function during<T extends { stop(): unknown } | { close(): unknown }>(thing: T): T {
   ends.push(() => ('stop' in thing ? thing.stop() : thing.close()));
@@ -64,11 +67,13 @@ function load(ledger: Ledger, tag: string) {
   const acknowledged: { id: string; seq: number }[] = [];
   const refusals: string[] = [];
   let isOver = false;
+  let told = (): void => undefined;
   const run = (async () => {
     for (let n = 0; !isOver; n += 1) {
       try {
         const { eventId, seq } = await ledger.append({ event: { event_type: 'x.test', tag, n: `${n}` } });
         acknowledged.push({ id: eventId, seq });
+        told();
       } catch (error) {
         const code = error instanceof NorthrootError ? error.code : String(error);
         refusals.push(code);
@@ -81,7 +86,28 @@ function load(ledger: Ledger, tag: string) {
     isOver = true;
     await run;
   };
-  return { acknowledged, refusals, run, end };
+  /** Until so many more are acknowledged, or it has failed for good. */
+  const more = async (count: number): Promise<void> => {
+    const enough = acknowledged.length + count;
+    const has = new Promise<void>((resolve) => {
+      told = () => {
+        if (acknowledged.length >= enough) resolve();
+      };
+    });
+    await Promise.race([has, run]);
+  };
+  return { acknowledged, refusals, run, end, more };
+}
+
+/** Waits until a statement waits for the standby, another one than before; when it began. */
+async function waitForStandby(primary: PostgresServer, before?: unknown): Promise<unknown> {
+  for (;;) {
+    const [row] = await primary.query(
+      `select query_start::text as begun from pg_stat_activity where wait_event = 'SyncRep'`,
+    );
+    if (row !== undefined && row['begun'] !== before) return row['begun'];
+    await sleep(20);
+  }
 }
 
 async function idsIn(url: string): Promise<string[]> {
@@ -108,11 +134,11 @@ describe.skipIf(hasNoPostgres)('a server that fails', () => {
     const { primary, standby, url } = await startPair(true);
     const writers = await Promise.all([1, 2].map(() => openWriter(url, {})));
     const loads = writers.map((writer, n) => load(writer, `w${n}`));
-    await sleep(1_500);
+    await Promise.all(loads.map(({ more }) => more(40)));
     await primary.kill();
     await standby.promote();
     const atPromotion = loads.map(({ acknowledged }) => acknowledged.length);
-    await sleep(4_000);
+    await Promise.all(loads.map(({ more }) => more(40)));
     await Promise.all(loads.map(({ end }) => end()));
     for (const [n, { acknowledged, refusals }] of loads.entries()) {
       expect(refusals).not.toContain('LEDGER_ROLLED_BACK');
@@ -143,10 +169,10 @@ describe.skipIf(hasNoPostgres)('a server that fails', () => {
       const writers = [];
       for (let n = 0; n < 2; n += 1) writers.push(await openWriter(url, { witness: await witness() }));
       const loads = writers.map((writer, n) => load(writer, `w${n}`));
-      await sleep(500);
+      await Promise.all(loads.map(({ more }) => more(10)));
       standby.pauseReceiver(true);
       const before = loads.map(({ acknowledged }) => acknowledged.length);
-      await sleep(1_000);
+      await Promise.all(loads.map(({ more }) => more(20)));
       await primary.kill();
       // What was sent and not received is lost.
       await standby.kill();
@@ -189,15 +215,33 @@ describe.skipIf(hasNoPostgres)('a server that fails', () => {
     standby.pauseReceiver(true);
     let isAcknowledged = false;
     const appending = append(store, end, ['two']).then(() => (isAcknowledged = true));
-    await sleep(500);
+    const first = await waitForStandby(primary);
     expect(isAcknowledged).toBe(false);
     // An administrator ends the wait: the server says that it is done, and warns.
     await primary.query(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`);
-    await sleep(500);
+    await waitForStandby(primary, first);
     expect(isAcknowledged).toBe(false);
     standby.pauseReceiver(false);
     await appending;
     expect(await inTurn(store, () => readFrom(store)).then(({ lines }) => lines)).toEqual(['one', 'two']);
+  });
+
+  test('whose standby does not answer: a command that is told to stop says first what it has written', async () => {
+    const { primary, standby, url } = await startPair(true);
+    const running = shop.start(['append', url, '--create', '--unsigned', '--principal', 'agent:a1']);
+    ends.push(() => running.kill('SIGKILL'));
+    void running.feed(ndjson([note(1)]));
+    await running.until(({ stdout }) => stdout.endsWith('\n'));
+    standby.pauseReceiver(true);
+    void running.feed(ndjson([note(2)]));
+    await waitForStandby(primary);
+    running.kill('SIGINT');
+    // Longer than a command may wait for other things.
+    await sleep(2_500);
+    standby.pauseReceiver(false);
+    const { status, stdout } = await running.end();
+    expect(status).toBe(130);
+    expect(parseLines(stdout).map(({ seq }) => seq)).toEqual([1, 2]);
   });
 
   test('that was promoted, and has no standby itself, is refused where replication is required', async () => {

@@ -25,7 +25,7 @@ describe.skipIf(hasNoPostgres)('the lock of a ledger in PostgreSQL', () => {
 
   beforeAll(async () => {
     server = await PostgresServer.start();
-  }, 120_000);
+  });
   afterAll(() => server?.stop());
 
   async function open(url: string, create = true): Promise<PostgresStore> {
@@ -82,7 +82,7 @@ describe.skipIf(hasNoPostgres)('the lock of a ledger in PostgreSQL', () => {
       await lock.release();
       return 'taken';
     };
-    await expect.poll(taken, { timeout: 20_000, interval: 10 }).toBe('taken');
+    await expect.poll(taken, { interval: 10 }).toBe('taken');
   });
 
   test.each(['back', 'on'])(

@@ -26,7 +26,7 @@ describe.skipIf(hasNoPostgres)('the URL of a database', () => {
 
   beforeAll(async () => {
     server = await PostgresServer.start();
-  }, 120_000);
+  });
   afterAll(() => server?.stop());
 
   test('in all that a ledger goes through', () => {

@@ -26,7 +26,7 @@ describe.skipIf(hasNoPostgres || PGBOUNCER === undefined)('PgBouncer', () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await PostgresServer.start();
-  }, 120_000);
+  });
   afterAll(() => server?.stop());
 
   /** Its port. It runs until the test is over. */

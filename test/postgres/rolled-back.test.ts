@@ -55,7 +55,7 @@ describe.skipIf(hasNoPostgres)('a database that was put back', () => {
   beforeAll(async () => {
     server = await PostgresServer.start();
     shop.write('billed.jsonl', BILLED);
-  }, 120_000);
+  });
   afterAll(() => server?.stop());
 
   test.each([
@@ -143,7 +143,7 @@ describe.skipIf(hasNoPostgres)('a witness that is not there', () => {
 
   beforeAll(async () => {
     [server, elsewhere] = await Promise.all([PostgresServer.start(), PostgresServer.start()]);
-  }, 120_000);
+  });
   afterAll(() => Promise.all([server?.stop(), elsewhere?.stop()]));
 
   const kinds = ['file', 'folder', 'database'] as const;

@@ -216,7 +216,6 @@ export class PostgresServer {
   async reload(settings: Readonly<Record<string, string>>): Promise<void> {
     this.configure(settings);
     await this.query('select pg_reload_conf()');
-    await sleep(200);
   }
 
   /** Waits until so many standbys are in a state of `sync_state`. */

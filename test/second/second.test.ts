@@ -24,7 +24,7 @@ import { sample, times } from '../slow.js';
 import { askPython, difference, formOf, PYTHON, type Answer } from './kit.js';
 import { NOW, pathsOf, randomLedger, type RandomLedger } from './ledgers.js';
 
-const RUNS = Number(process.env['SECOND_RUNS'] ?? times(100, 200));
+const RUNS = Number(process.env['SECOND_RUNS'] ?? times(50, 200));
 const SEED = Number(process.env['SEED'] ?? 20_261_127);
 /** So many ledgers are on disk at a time. */
 const BATCH = 200;

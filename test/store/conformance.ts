@@ -183,13 +183,16 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       const lock = await first.acquire(PATIENT);
       expect(await codeOf(second.acquire({ timeoutMs: 0 }))).toBe('LEDGER_LOCKED');
       const order: string[] = [];
+      let onWait = (): void => undefined;
       const ask = (store: LedgerStore, name: string): Promise<void> =>
-        store.acquire(PATIENT).then(async (own) => {
+        store.acquire({ ...PATIENT, onWait: () => onWait() }).then(async (own) => {
           order.push(name);
           await own.release();
         });
+      // Who asks later asks well after the other waits, which a store that has more to do than to queue it tells.
+      const waits = new Promise<void>((resolve) => (onWait = resolve));
       const asked = [ask(second, 'second')];
-      // Who asks later asks well after the other has.
+      await Promise.race([waits, new Promise((resolve) => setTimeout(resolve, 1_500))]);
       await new Promise((resolve) => setTimeout(resolve, 300));
       asked.push(ask(third, 'third'));
       await new Promise((resolve) => setTimeout(resolve, 300));

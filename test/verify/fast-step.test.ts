@@ -59,7 +59,7 @@ test.each(CHOSEN)('$ledger $trust $witness_policy $checkpoints', async (fixture)
 
 test('ledgers made and changed at random', { timeout: 1_800_000 }, async () => {
   const random = makeRandom(Number(process.env['SEED'] ?? 20_261_124));
-  for (let n = 0; n < Number(process.env['COUNT'] ?? times(10, 20_000)); n += 1) {
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(5, 20_000)); n += 1) {
     const origin = makeOrigin(random);
     const bytes = mutateLedger(origin, [origin], random);
     const expected = await stateOf(bytes, false, origin.options());
@@ -71,7 +71,7 @@ test('events in order that come near what their grants allow', { timeout: 1_800_
   const random = makeRandom(Number(process.env['SEED'] ?? 20_261_123));
   const take = vi.spyOn(FastStep.prototype, 'tryApply');
   let [taken, asked] = [0, 0];
-  for (let n = 0; n < Number(process.env['COUNT'] ?? times(30, 10_000)); n += 1) {
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 10_000)); n += 1) {
     const bytes = ledgerNearBounds(random, n % 2 === 0 ? SIGNER : undefined, 40);
     const expected = await stateOf(bytes, false);
     take.mockClear();

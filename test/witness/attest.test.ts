@@ -70,7 +70,7 @@ function attest(
   return attestCheckpoint((use) => use(ledger), made, {
     urls: Object.keys(answers),
     open: () => openLedgerSource(path),
-    timeoutMs: 2_000,
+    timeoutMs: 60_000,
     fetch: fakeFetch(answers),
     ...options,
   });

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.js';
 import type { WriteLock } from '../../src/log/store/ledger-store.js';
 import { MemoryStore } from '../store/memory-store.js';
@@ -309,7 +309,7 @@ describe('a cache of states', () => {
     await kept;
     expect(await refused).toBe('AUTH_NOT_FOUND');
     // The state that saw the refused event is begun again before it is saved.
-    await vi.waitFor(() => expect(stateCache.calls).toEqual(['load 1', 'load none', 'save 2', 'release']));
+    await expect.poll(() => stateCache.calls).toEqual(['load 1', 'load none', 'save 2', 'release']);
     expect(await ledger.inspect(({ hasInvalid }) => hasInvalid)).toBe(false);
     await ledger.close();
   });

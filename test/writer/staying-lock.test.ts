@@ -97,7 +97,7 @@ describe.skipIf(!canStay)('the helper that stays', () => {
     const [one, other] = [await openLedger(path, APART), await openLedger(path, APART)];
     for (let n = 1; n <= 20; n += 1) {
       await appendInTurn(n % 2 === 0 ? one : other, n, n);
-      await (await openLedger(path, { lockTimeoutMs: 0 })).close();
+      await (await openLedger(path, APART)).close();
     }
     await Promise.all([one.close(), other.close()]);
     await expectSound(path, 21);
@@ -111,7 +111,7 @@ describe.skipIf(!canStay)('the helper that stays', () => {
     await appendInTurn(other, 5, 8);
     let end: (() => void) | undefined;
     const held = one.inspect(() => new Promise<void>((resolve) => (end = resolve)));
-    await vi.waitUntil(() => end !== undefined);
+    await expect.poll(() => end).toBeDefined();
     expect(await codeOf(other.append({ event: draft(9) }))).toBe('LEDGER_LOCKED');
     end?.();
     await held;

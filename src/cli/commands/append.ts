@@ -154,6 +154,8 @@ async function append(
   await prepareStateFolder(path);
   const ledger = await openLedger(context, path, options, publish, notice);
   const waiting = new Backlog();
+  // What was given to a slow disk is told once it is there.
+  context.endsInItsTime(() => waiting.size > 0);
   const results = new ResultLines(terminal);
   let refusal: { readonly error: unknown; readonly order: number; readonly place: string } | undefined;
   let order = 0;

@@ -227,10 +227,12 @@ function runHost(
     child.once('exit', () => {
       clearTimeout(timer);
       killGroup(child);
-      setTimeout(() => {
+      const drop = (): void => {
         child.stdout.destroy();
         child.stderr.destroy();
-      }, DRAIN_MS).unref();
+      };
+      // What has come meanwhile is read first: this process may have been busy.
+      setTimeout(() => setImmediate(drop), DRAIN_MS).unref();
     });
     child.once('close', (status) => {
       clearTimeout(timer);

@@ -67,7 +67,8 @@ class Running {
       this.#exit = { status: status ?? undefined, killedBy: killedBy ?? undefined };
       // What it left running ends with it.
       this.#kill('SIGKILL');
-      this.#draining = setTimeout(() => this.#finish(), DRAIN_MS);
+      // What has come meanwhile is read first: this process may have been busy.
+      this.#draining = setTimeout(() => setImmediate(() => this.#finish()), DRAIN_MS);
     });
     this.#child.once('close', () => this.#finish());
     signal.addEventListener('abort', this.#abort, { once: true });

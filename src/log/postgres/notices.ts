@@ -8,6 +8,8 @@ const SLOW_MS = 1_000;
 const FAST_MS = 200;
 /** The least time between two notifications of one writer. */
 const PAUSE_MS = 10;
+/** How long the last notification is waited for, in milliseconds: readers look for themselves. */
+const LAST_MS = 1_000;
 
 export class Notices {
   readonly #channel: string;
@@ -69,7 +71,7 @@ export class Notices {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#wake();
-    await this.#telling;
+    await Promise.race([this.#telling, sleep(LAST_MS, undefined, { ref: false })]);
   }
 
   #wake(): void {

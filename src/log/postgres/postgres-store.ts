@@ -41,7 +41,7 @@ import { Notices } from './notices.js';
 import { AbsentError, codeOf, outcomeOf, toStoreError, unreachable } from './postgres-error.js';
 import { numberOf, parsePostgresUrl, type PostgresPlace } from './postgres-url.js';
 import { migrate, readVersion } from './schema.js';
-import { Session, type SessionKind } from './session.js';
+import { ANSWER_MS, Session, type SessionKind } from './session.js';
 import { beat, endWaiting, type SilentHolder, SilentHolders } from './silent-holder.js';
 import { readStamp } from './stamp.js';
 import { rolledBack, type Vigil, vigilOf } from './vigil.js';
@@ -73,7 +73,7 @@ const MAX_PAUSE_MS = 1_000;
 const OPENING_MS = 10_000;
 /** After this long the caller is told that it waits. */
 const SILENT_MS = 1_000;
-const MAX_WAIT_MS = 2 ** 31 - 1;
+const MAX_WAIT_MS = 2 ** 31 - 1 - ANSWER_MS;
 /** How long giving back the lock may take before the session is ended, which gives it back too. */
 const RELEASE_MS = 5_000;
 const MAX_GROUP_BYTES = 32 * 1024 * 1024;
@@ -455,7 +455,7 @@ export class PostgresStore implements LedgerStore {
       const results = await session.run(
         `set statement_timeout = 0; set lock_timeout = ${waitMs}; select pg_advisory_lock(${keys}); ` +
           `set lock_timeout = 0; set statement_timeout = 30000; ${headQuery(this.#place.ledger)}`,
-        undefined,
+        waitMs + ANSWER_MS,
       );
       signal?.throwIfAborted();
       const found = results.at(-1);

@@ -5,6 +5,7 @@
 
 import type pg from 'pg';
 import type { Client, CustomTypesConfig, QueryResult } from 'pg';
+import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
@@ -39,9 +40,12 @@ export interface ConnectOptions {
 
 /** For connecting to one server, in milliseconds. */
 const CONNECT_MS = 5_000;
-/** For one statement, in milliseconds, by the server's clock; a connection that is silent for longer is ended. */
+/** For one statement, in milliseconds, by the server's clock. */
 const STATEMENT_MS = 30_000;
-const GRACE_MS = 5_000;
+/** A connection that is silent for so long after a statement is ended. */
+export const ANSWER_MS: number = STATEMENT_MS + 5_000;
+/** For taking leave of a server, in milliseconds. */
+const FAREWELL_MS = 1_000;
 /** Of one answer, in bytes: a page of lines takes at most a tenth of it. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /** A lost peer is noticed after about so many seconds: two probes, one a second. */
@@ -103,10 +107,7 @@ export class Session {
     client.on('notice', ({ severity }) => {
       if (severity !== 'NOTICE') this.#warnings += 1;
     });
-    const { stream } = (
-      client as unknown as { readonly connection: { readonly stream: NodeJS.ReadableStream } }
-    ).connection;
-    stream.on('data', (bytes: Buffer) => {
+    streamOf(client).on('data', (bytes: Buffer) => {
       this.#received += bytes.length;
       if (this.#received > this.#limit) this.drop();
     });
@@ -166,14 +167,14 @@ export class Session {
   /** A statement with values. @throws the driver's errors; see `outcomeOf` */
   ask(text: string, values: readonly unknown[], name?: string): Promise<Answer> {
     const query = { text, values: [...values], types: COLUMNS, ...(name === undefined ? {} : { name }) };
-    return this.#next(STATEMENT_MS + GRACE_MS, async () => toAnswer(await this.#client.query<Row>(query)));
+    return this.#next(ANSWER_MS, async () => toAnswer(await this.#client.query<Row>(query)));
   }
 
   /**
    * Statements without values, one after the other; together one transaction, unless they say otherwise.
-   * @param limitMs - Of the answer; undefined waits as long as the connection stands
+   * @param limitMs - Of the answer
    */
-  run(text: string, limitMs: number | undefined = STATEMENT_MS + GRACE_MS): Promise<Answer[]> {
+  run(text: string, limitMs: number = ANSWER_MS): Promise<Answer[]> {
     return this.#next(limitMs, async () => {
       const results = (await this.#client.query<Row>({ text, types: COLUMNS })) as
         | QueryResult<Row>
@@ -185,12 +186,7 @@ export class Session {
   /** Ends the connection at once: what runs may or may not be done. */
   drop(): void {
     this.#isLost = true;
-    const { stream } = (
-      this.#client as unknown as {
-        readonly connection: { readonly stream: { destroy(error?: Error): void } };
-      }
-    ).connection;
-    stream.destroy();
+    streamOf(this.#client).destroy();
     for (const listener of [...this.#onLost]) listener();
     this.#onLost.clear();
   }
@@ -198,17 +194,17 @@ export class Session {
   async close(): Promise<void> {
     if (this.#isLost) return;
     this.#isLost = true;
-    await Promise.race([this.#client.end(), sleep(1_000, undefined, { ref: false })]).catch(() => undefined);
+    await farewell(this.#client);
     this.drop();
   }
 
-  #next<T extends Answer | Answer[]>(limitMs: number | undefined, act: () => Promise<T>): Promise<T> {
+  #next<T extends Answer | Answer[]>(limitMs: number, act: () => Promise<T>): Promise<T> {
     this.#waiting += 1;
     const turn = this.#queue.then(async () => {
       if (this.#isLost) throw lost();
       const before = this.#warnings;
       this.#received = 0;
-      const timer = limitMs === undefined ? undefined : setTimeout(() => this.drop(), limitMs);
+      const timer = setTimeout(() => this.drop(), limitMs);
       let stop = (): void => undefined;
       const gone = new Promise<never>((_, reject) => {
         stop = this.onLost(() => reject(lost()));
@@ -244,24 +240,43 @@ function uncertain<T extends Answer | Answer[]>(result: T): T {
   ) as T;
 }
 
+/** What the driver speaks through; after a handshake another one. */
+function streamOf(client: Client): Duplex {
+  return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream;
+}
+
+/** Takes leave of the server, and ends the connection whether it answers or not. */
+async function farewell(client: Client): Promise<void> {
+  await Promise.race([client.end(), sleep(FAREWELL_MS, undefined, { ref: false })]).catch(() => undefined);
+  streamOf(client).destroy();
+}
+
+/** @throws what the signal was aborted with, at once, whatever the server does */
 async function connectTo(server: string, name: string, signal: AbortSignal | undefined): Promise<Session> {
   const begun = performance.now();
   const ignore = (): void => undefined;
   const clients: Client[] = [];
   const connect = async (): Promise<Client> => {
     const client = await makeClient(server, name);
+    signal?.throwIfAborted();
     clients.push(client);
     client.on('error', ignore);
     await client.connect();
     return client;
   };
-  const abort = (): void => void clients.map((client) => client.end().catch(ignore));
-  signal?.addEventListener('abort', abort);
-  try {
+  const introduce = async (client: Client, pid: number): Promise<Row | undefined> => {
+    const timer = setTimeout(() => streamOf(client).destroy(), ANSWER_MS);
+    try {
+      return await firstRow(client, hello(pid));
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  const make = async (): Promise<Session> => {
     const client = await connect();
     // A pooler has numbers of its own. What is shared is not to be changed.
     const { processID: told } = client as unknown as { readonly processID: number | null };
-    const { pid, standby, version } = (await firstRow(client, hello(told ?? 0))) ?? {};
+    const { pid, standby, version } = (await introduce(client, told ?? 0)) ?? {};
     if (!Number.isSafeInteger(pid) || typeof standby !== 'boolean' || typeof version !== 'number')
       throw malformed(name, 'it does not say what it is');
     if (version < OLDEST_SERVER)
@@ -270,16 +285,28 @@ async function connectTo(server: string, name: string, signal: AbortSignal | und
       });
     if (pid !== told) {
       await assertOwnSession(client, await connect(), pid as number, name);
-      await firstRow(client, hello(pid as number));
+      await introduce(client, pid as number);
     }
-    // From version 14 on, where its system can: a server that waits notices that its client is gone.
-    if (version >= 140_000) await client.query('set client_connection_check_interval = 2000').catch(ignore);
     const session = Session.open(client, name, { pid: pid as number, isStandby: standby });
     client.off('error', ignore);
-    for (const other of clients.slice(1)) void other.end().catch(ignore);
+    // From version 14 on, where its system can: a server that waits notices that its client is gone.
+    if (version >= 140_000) await session.run('set client_connection_check_interval = 2000').catch(ignore);
+    for (const other of clients.slice(1)) void farewell(other);
     return session;
+  };
+  let abort = ignore;
+  // The driver leaves who waits for a connection waiting for ever, if it is ended before it stands.
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => {
+      for (const client of clients) streamOf(client).destroy();
+      reject(signal?.reason as Error);
+    };
+  });
+  signal?.addEventListener('abort', abort);
+  try {
+    return await Promise.race([make(), aborted]);
   } catch (error) {
-    abort();
+    for (const client of clients) void farewell(client);
     signal?.throwIfAborted();
     const isSilent = performance.now() - begun >= CONNECT_MS;
     throw outcomeOf(error) === 'unknown' && !(error instanceof NorthrootError)

@@ -94,7 +94,7 @@ describe('100 calls of 0.18 against 1.00: five reach the upstream', () => {
     }
     for (const { running } of [one, ...three]) running.kill('SIGTERM');
     expect((await one.running.end()).status).toBe(0);
-  }, 120_000);
+  });
 });
 
 describe('a proxy that is killed', () => {

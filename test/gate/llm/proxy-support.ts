@@ -82,8 +82,7 @@ export async function openModels(
     await gate.close();
   };
   onTestFinished(close);
-  const over = (count: number): Promise<void> =>
-    expect.poll(() => events.length, { timeout: 20_000 }).toBe(count);
+  const over = (count: number): Promise<void> => expect.poll(() => events.length).toBe(count);
   return { url: server.url, gate, grantId, upstream, events, over, close };
 }
 

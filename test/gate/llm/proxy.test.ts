@@ -567,8 +567,8 @@ describe('a ledger that cannot be asked', () => {
     expect([failed.status, failed.headers['x-should-retry']]).toEqual([503, 'true']);
     renameSync(`${place.path}.away`, place.path);
     let status = 0;
-    for (let n = 0; n < 5 && status !== 200; n += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 1_100));
+    while (status !== 200) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
       ({ status } = await send(url, '/v1/chat/completions', chat()));
     }
     expect(status).toBe(200);
@@ -577,7 +577,7 @@ describe('a ledger that cannot be asked', () => {
     await opened.close();
     expect(executions(place.events()).map(({ outcome }) => outcome)).toEqual(['success', 'success']);
     expect(await place.verdict()).toBe('ok');
-  }, 20_000);
+  });
 
   it('not for a denial, and not for a request that is malformed', async () => {
     const { url, upstream } = await openModels(memoryPlace(), answerChat(), {

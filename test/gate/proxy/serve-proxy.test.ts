@@ -163,10 +163,13 @@ describe('what passes', () => {
   it('is held back as a whole where it is an error: it is recorded before the client can ask again', async () => {
     for (const size of [0, 10, 200_000, 600_000]) {
       const body = randomBytes(size);
+      const isLong = size > 300_000;
+      let endAnswer = (): void => undefined;
       const upstream = await serveUpstream((_, response) => {
         response.writeHead(429);
         response.write(body.subarray(0, size / 2));
-        setTimeout(() => response.end(body.subarray(size / 2)), 20);
+        endAnswer = () => void response.end(body.subarray(size / 2));
+        if (!isLong) setTimeout(endAnswer, 20);
       });
       let isDone = false;
       const end = async (): Promise<void> => {
@@ -177,7 +180,8 @@ describe('what passes', () => {
       const proxy = await openProxy(upstream.url, {}, { observer });
       const asked = ask(`${proxy.url}/`);
       await new Promise((resolve) => asked.request.once('response', resolve));
-      expect(isDone).toBe(size < 300_000);
+      expect(isDone).toBe(!isLong);
+      if (isLong) endAnswer();
       const got = await asked;
       expect([got.status, sha(got.body), got.isWhole]).toEqual([429, sha(body), true]);
     }
@@ -591,7 +595,7 @@ describe('a compressed answer', () => {
     expect(sha(got.body)).toBe(sha(bomb));
     expect(await ended).toEqual({ code: 'ANSWER_UNREADABLE', wasSent: true });
     expect(size).toBeLessThanOrEqual(256 * 1024 * 1024);
-  }, 30_000);
+  });
 });
 
 describe('TLS', () => {

@@ -148,8 +148,11 @@ export function sendRaw(port: number, text: string): Promise<string> {
       socket.destroy();
       resolve(got);
     };
-    socket.setTimeout(300, end);
-    socket.on('data', (bytes) => (got += bytes.toString('latin1')));
+    socket.on('data', (bytes) => {
+      got += bytes.toString('latin1');
+      // Nothing more comes, where it is left open.
+      socket.setTimeout(300, end);
+    });
     socket.on('close', end);
     socket.on('error', end);
   });

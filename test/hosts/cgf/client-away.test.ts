@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CgfAdapter } from '../../../src/hosts/cgf/index.js';
 import { AGENT } from '../../agent/support.js';
 import { canonicalBytes } from '../../../src/base/json/canonicalize.js';
@@ -42,7 +42,10 @@ describe('fail modes', () => {
     ['a proxy without a server', { status: 503 }, 'cgf_unreachable'],
   ] as const)("%s: by the server's own table", async (_, said, type) => {
     const server = await serveCgf(() => said);
-    const { adapter, decided, found, log } = await openAdapter(server.url, { timeoutMs: 200 });
+    const { adapter, decided, found, log } = await openAdapter(
+      server.url,
+      said === 'hang' ? { timeoutMs: 1_000 } : {},
+    );
     await expect(adapter.guard({ ...WRITE, riskTier: 'low' }, () => 'ran')).rejects.toMatchObject({
       code: 'CGF_FAIL_CLOSED',
     });
@@ -110,7 +113,7 @@ describe('fail modes', () => {
 describe('the circuit', () => {
   it('opens after failures in a row, and closes when the server is back', async () => {
     const server = await serveCgf();
-    const options = { circuit: { failures: 2, coolDownMs: 100 } };
+    const options = { circuit: { failures: 2, coolDownMs: 2_000 } };
     const { adapter, log } = await openAdapter(server.url, options);
     await adapter.connect();
     await server.stop();
@@ -119,7 +122,7 @@ describe('the circuit', () => {
     await adapter.flush();
     expect(readFileSync(log, 'utf8')).toContain('CIRCUIT_OPEN');
     const again = await serveCgf(decides, undefined, server.port);
-    await vi.waitFor(() => expect(adapter.circuit).toBe('half_open'));
+    await expect.poll(() => adapter.circuit).toBe('half_open');
     await adapter.guard(READ, () => 'ran');
     expect(adapter.circuit).toBe('closed');
     expect(again.of('/v1/evaluate')).toHaveLength(1);

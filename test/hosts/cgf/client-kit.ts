@@ -114,7 +114,7 @@ export async function openAdapter(
     ledger,
     hostConfig: { hostType: 'custom' },
     principal: AGENT,
-    timeoutMs: 1_000,
+    timeoutMs: 5_000,
     events: log,
     onProblem: (error) => problems.push(error),
     ...options,

@@ -73,19 +73,21 @@ describe('the same proposal again', () => {
 
   it('that was acted upon, given back, or has expired is blocked', async () => {
     const place = new CgfPlace();
-    const server = await place.serve({}, { gate: { ttlMs: 300 } });
+    let later = 0;
+    const now = (): string => new Date(Date.now() + later).toISOString();
+    const server = await place.serve({}, { gate: { ttlMs: 60_000, now } });
     const adapter = await server.register();
     const [done, left, late] = [toolCall('done', 'ls'), toolCall('left', 'ls'), toolCall('late', 'ls')];
     await server.report(adapter, await server.decide(adapter, done));
     await server.report(adapter, await server.decide(adapter, left), { executed: false, success: false });
     await server.decide(adapter, late);
-    const second = await place.serve();
+    const second = await place.serve({}, { gate: { now } });
     for (const each of [server, second])
       for (const proposal of [done, left])
         expect(await each.decide(adapter, proposal)).toMatchObject({
           ...{ status: 409, reason_code: 'AUTHORIZATION_REUSED', ...BLOCK },
         });
-    await new Promise((resolve) => setTimeout(resolve, 350));
+    later = 61_000;
     for (const each of [server, second])
       expect(await each.decide(adapter, late)).toMatchObject({
         ...{ status: 409, reason_code: 'ACTION_EXPIRED', ...BLOCK },

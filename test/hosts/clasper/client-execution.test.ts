@@ -319,7 +319,7 @@ describe('a tool', () => {
     ['while Clasper hangs', () => 'hang', 'CLASPER_UNREACHABLE'],
     ['while Clasper fails', () => ({ status: 500 }), 'CLASPER_INVALID_RESPONSE'],
     ['with a token that is refused', () => ({ status: 403 }), 'FORBIDDEN'],
-  ])('%s does not run, and is recorded under its grant', async (_, answer, code) => {
+  ])('%s does not run, and is recorded under its grant', async (when, answer, code) => {
     let isFirst = true;
     const server = await serveClasper((asked) => {
       if (asked.path !== TOOL) return undefined;
@@ -327,7 +327,8 @@ describe('a tool', () => {
       isFirst = false;
       return first && code === 'TOOL_TOKEN_REUSED' ? issues(asked, { jti: 'same' }) : answer(asked);
     });
-    const { client, last, verdict } = await openClient(server.url, { timeoutMs: 300 });
+    const limit = when.endsWith('hangs') ? { timeoutMs: 2_000 } : {};
+    const { client, last, verdict } = await openClient(server.url, limit);
     const execution = await client.begin(READ);
     if (code === 'TOOL_TOKEN_REUSED') await execution.guard('fs.read', {}, () => 'ran');
     await expect(execution.guard('fs.read', {}, () => 'ran')).rejects.toMatchObject({ code });

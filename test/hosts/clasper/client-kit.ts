@@ -119,7 +119,7 @@ export async function openClient(
       workspaceId: IDS.workspace_id,
     },
     ...{ adapterToken: 'S3CRET-adapter-token', version: '0.4.1', telemetrySigner: SIGNERS.ed25519 },
-    timeoutMs: 2_000,
+    timeoutMs: 60_000,
     onProblem: (error) => problems.push(error),
     ...options,
   });

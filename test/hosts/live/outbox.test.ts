@@ -176,7 +176,7 @@ describe('an outbox', () => {
         await Promise.all([a.flush(), b.flush()]);
         expect(entriesIn(path)).toEqual([]);
       },
-      { timeout: 20_000 },
+      { timeout: 60_000 },
     );
     expect([...one.sent, ...two.sent].sort((x, y) => x - y)).toEqual(numbers(20));
     expect(Math.max(...most)).toBe(1);

@@ -176,7 +176,7 @@ function http(body: string, status = '200 OK'): string {
 
 /** Waits until something holds that is told in the background. */
 async function until(holds: () => boolean): Promise<void> {
-  await expect.poll(holds, { timeout: 20_000, interval: 20 }).toBe(true);
+  await expect.poll(holds, { interval: 20 }).toBe(true);
 }
 
 describe('a call', () => {
@@ -246,7 +246,7 @@ describe('a call', () => {
     );
     expect(host.optionsOf('before_tool_call')).toMatchObject({ timeoutMs: 75_000 });
     const verdict = host.before(callOf('rm x'));
-    await expect.poll(async () => (await gate.ledger.requests()).length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(async () => (await gate.ledger.requests()).length).toBe(1);
     const [request] = await gate.ledger.requests();
     await gate.ledger.approve(request?.eventId ?? '', { principalId: 'human:olga' });
     expect(await verdict).toBeUndefined();
@@ -566,7 +566,7 @@ describe('a call that is given up', () => {
     const abort = new AbortController();
     const call = callOf('x');
     const verdict = host.before(call, { ...contextOf(call), abortSignal: abort.signal });
-    await expect.poll(async () => (await gate.ledger.requests()).length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(async () => (await gate.ledger.requests()).length).toBe(1);
     abort.abort();
     expect(await verdict).toMatchObject({ block: true });
     expect(records()).toEqual(['deny APPROVAL_REQUIRED']);

@@ -4,7 +4,13 @@ import { expect, it } from 'vitest';
 import { accountFor } from '../../../src/hosts/shared/account.js';
 import { planImport } from '../../../src/hosts/shared/import.js';
 import { otlp } from '../../../src/hosts/otlp/index.js';
+import { quantity } from '../../../src/base/value/quantity.js';
+import { countUsage } from '../../../src/hosts/otlp/usage.js';
+import { times } from '../../slow.js';
 import { edited, fileOf, found, holdsForBrokenFiles, linesOf, sample, verifyPlan } from '../samples.js';
+
+/** More than a call takes arguments. */
+const MANY = 130_000;
 
 const lines = sample('otlp', 'traces.jsonl');
 const whole = sample('otlp', 'traces.json');
@@ -273,7 +279,7 @@ it('reads whatever it is given', () => {
   holdsForBrokenFiles(otlp, [lines, whole]);
 });
 
-it('adds up as many calls below one agent as a file may hold', () => {
+it('adds up the calls below one agent, as many as a file may hold', () => {
   const traceId = 'a'.repeat(32);
   const span = (n: number, operation: string, more: object): object => ({
     traceId,
@@ -285,12 +291,26 @@ it('adds up as many calls below one agent as a file may hold', () => {
     ],
     ...more,
   });
-  const calls = Array.from({ length: 130_000 }, (_, n) =>
+  const count = times(5_000, MANY);
+  const calls = Array.from({ length: count }, (_, n) =>
     span(n + 2, 'chat', { parentSpanId: '0000000000000001' }),
   );
   const spans = [span(1, 'invoke_agent', {}), ...calls];
   const { findings } = otlp.read([fileOf('f', [{ resourceSpans: [{ scopeSpans: [{ spans }] }] }])]);
   expect(findings.filter(({ rule }) => rule === 'OT-10')).toMatchObject([
-    { code: 'TOTAL_DIFFERS', expected: 'input_tokens 390000', actual: '3' },
+    { code: 'TOTAL_DIFFERS', expected: `input_tokens ${3 * count}`, actual: '3' },
   ]);
+});
+
+it('counts as many spans below one as a call has no arguments', () => {
+  const amounts = { input_tokens: quantity(3) };
+  const agent = { isAgent: true, amounts };
+  const calls = Array.from({ length: MANY }, () => ({ isAgent: false, amounts }));
+  const usage = countUsage(
+    [agent, ...calls],
+    (span) => (span === agent ? undefined : agent),
+    () => agent,
+  );
+  const [difference] = usage.get(agent)?.differences ?? [];
+  expect(difference?.below).toEqual(quantity(3 * MANY));
 });

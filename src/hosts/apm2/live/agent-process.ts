@@ -140,7 +140,11 @@ export class AgentProcess {
     this.#output ??= this.#child.stdout?.[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
     let timer: NodeJS.Timeout | undefined;
     const left = this.exited.then(
-      () => new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), DRAIN_MS))),
+      () =>
+        new Promise<undefined>((resolve) => {
+          // What has come meanwhile is read first: this process may have been busy.
+          timer = setTimeout(() => setImmediate(resolve, undefined), DRAIN_MS);
+        }),
       () => undefined,
     );
     try {
