@@ -184,6 +184,29 @@ describe('what passes', () => {
   });
 
   it.each([
+    ['200', 2],
+    ['500', 2],
+    // It is sent on before its end.
+    ['500', 300_000],
+  ])(
+    'has a reason that can be sent, whatever the reason of the upstream is: %s, %i bytes',
+    async (status, size) => {
+      const body = 'x'.repeat(size);
+      const server = createTcpServer((socket) => {
+        socket.on('error', () => undefined);
+        const head = `HTTP/1.1 ${status} no\u0001t\u007fhis\r\nContent-Length: ${size}\r\n\r\n`;
+        socket.once('data', () => socket.end(head + body));
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      onTestFinished(() => void server.close());
+      const proxy = await openProxy(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      const got = await ask(`${proxy.url}/`);
+      expect([got.status, got.body.toString(), got.isWhole]).toEqual([Number(status), body, true]);
+      expect(proxy.sights[0]?.ends).toEqual([undefined]);
+    },
+  );
+
+  it.each([
     ['HEAD', 200],
     ['GET', 204],
     ['GET', 304],
