@@ -595,6 +595,15 @@ describe('a compressed answer', () => {
     expect(proxy.sights[0]?.ends).toEqual([{ code: 'ANSWER_UNREADABLE', wasSent: true }]);
   });
 
+  it('is none where nothing came, as after HEAD', async () => {
+    const upstream = await serveUpstream((_, response) => {
+      response.writeHead(200, { 'Content-Encoding': 'gzip' }).end();
+    });
+    const proxy = await openProxy(upstream.url);
+    for (const method of ['HEAD', 'GET']) await ask(`${proxy.url}/`, { method });
+    expect(proxy.sights.map(({ ends }) => ends)).toEqual([[undefined], [undefined]]);
+  });
+
   it('that is a bomb passes, and is not read to its end', async () => {
     const bomb = gzipSync(Buffer.alloc(300 * 1024 * 1024));
     const upstream = await serveUpstream((_, response) => {
