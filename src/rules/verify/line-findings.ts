@@ -11,7 +11,7 @@ import type { RawLine } from '../../format/record/line-splitter.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
 import { chainIds, type Grant } from '../bounds/grant.js';
 import { hashLine } from '../source/read-lines.js';
-import type { FoldedFinding, LineResult, SignatureOutcome } from './line-result.js';
+import type { Counted, FoldedFinding, SignatureOutcome } from './line-result.js';
 import type { VerifyState } from './state.js';
 
 /** The causes remembered, and the characters of one; findings of other causes are listed one by one. */
@@ -181,9 +181,6 @@ export class LineFindings {
     return (this.#lineDigest ??= toDigestText(hashToBase64url(hashLine(this.#line))));
   }
 }
-
-/** What is found of a record, all of it counted under earlier findings. */
-export type Counted = Pick<LineResult, 'own' | 'folded'>;
 
 const NOTHING_COUNTED: Counted = { own: NOTHING, folded: NOTHING };
 

@@ -2,8 +2,7 @@
 
 import type { ExaminedLine, WellFormedLine } from '../../format/record/examine-line.js';
 import type { RawLine } from '../../format/record/line-splitter.js';
-import type { Counted } from './line-findings.js';
-import type { EventVerdict, LineResult, SegmentName } from './line-result.js';
+import type { Counted, EventVerdict, LineResult, SegmentName } from './line-result.js';
 
 /** MUST NOT change the state. */
 export interface LineObserver {

@@ -62,3 +62,6 @@ export interface LineResult {
   /** What the event is about, as it claims, with the grants above it. */
   readonly context: FindingContext;
 }
+
+/** What is found of a record, all of it counted under earlier findings. */
+export type Counted = Pick<LineResult, 'own' | 'folded'>;
