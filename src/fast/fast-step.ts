@@ -146,7 +146,7 @@ export class FastStep {
       this.flush();
       observer.afterFastLine(line, fast.segment, examined, { verdict, ...counted });
     }
-    return { verdict, findings: counted.own };
+    return { findings: counted.own, verdict };
   }
 
   /** Writes all counts to the state. MUST be called before the state is read elsewhere, and before the bytes of the block change. */

@@ -210,6 +210,22 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
     await (await waiting).release();
   });
 
+  test('tells of another writer where one is waited for, and not where the server is', async () => {
+    const url = server.url('waits');
+    const proxy = await CuttingProxy.start(server.port);
+    const other = await open(url);
+    const store = await open(server.url('waits', { port: proxy.port }));
+    const told: string[] = [];
+    const acquire = (what: string): Promise<string> =>
+      codeOf(store.acquire({ timeoutMs: 4_000, onWait: () => told.push(what) }));
+    const lock = await other.acquire({ timeoutMs: 5_000 });
+    expect(await acquire('writer')).toBe('LEDGER_LOCKED');
+    await lock.release();
+    await proxy.stop();
+    expect(await acquire('server')).toBe('STORE_UNREACHABLE');
+    expect(told).toEqual(['writer']);
+  });
+
   test('a session that is cut while it has the lock is told, and the next one reads', async () => {
     const proxy = await CuttingProxy.start(server.port);
     onTestFinished(() => proxy.stop());

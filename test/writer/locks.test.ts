@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   copyFileSync,
   existsSync,
@@ -163,6 +164,32 @@ describe('a writer that waits', () => {
     await ledger.close();
     await expectSound(path, 2);
   });
+});
+
+/** More than the kernel tells of at once, on each processor. */
+const OTHER_LOCKS = `
+for n in $(seq 400); do exec {fd}> "$0/other$n"; flock "$fd"; done
+echo made
+flock "$1" true &
+read -r
+`;
+
+test.skipIf(!existsSync('/proc/locks'))('who waits is seen among many other locks', async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, 'ledger.jsonl');
+  await makeLedger(path, 1);
+  const file = await nodeFileSystem.open(path, 'append');
+  await file.lock(10_000);
+  expect(await file.isLockWanted?.()).toBe(false);
+  const others = spawn('bash', ['-c', OTHER_LOCKS, folder, path], { stdio: ['pipe', 'pipe', 'inherit'] });
+  try {
+    await once(others.stdout, 'data');
+    await expect.poll(() => file.isLockWanted?.(), { timeout: 10_000 }).toBe(true);
+  } finally {
+    await file.close();
+    others.stdin.end();
+    await once(others, 'exit');
+  }
 });
 
 describe('a path that is given another file while a writer waits', () => {

@@ -47,6 +47,11 @@ export function endToEnd(raw: RawHeaders, without: ReadonlySet<string>): string[
   return kept;
 }
 
+/** The reason of a status, without what node:http reads and refuses to write. */
+export function reasonOf(text: string | undefined): string {
+  return (text ?? '').replace(/[^\t\x20-\x7e\x80-\xff]/g, '');
+}
+
 /** The headers of a request as its upstream gets them, but for `Host` and those of the body. */
 export function requestHeaders(
   raw: RawHeaders,

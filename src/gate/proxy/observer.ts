@@ -113,7 +113,8 @@ export class Watch {
   async finish(isWhole: boolean): Promise<void> {
     const decoder = this.#decoder;
     if (decoder === undefined || decoder.destroyed) return;
-    if (!isWhole) return this.#taken;
+    // Nothing came, as after HEAD: that is no compressed stream, and needs none.
+    if (!isWhole || this.#taken === undefined) return this.#taken;
     await new Promise<void>((resolve) => {
       decoder.once('close', resolve);
       decoder.end();

@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type HttpServer, listen, type ListenPlace, urlOf } from '../../base/platform/serve-http.js';
 import { removeStale } from '../service/serve-gate.js';
-import { endToEnd, findRequestFault, isLoopback, isOwnHost, requestHeaders } from './headers.js';
+import { endToEnd, findRequestFault, isLoopback, isOwnHost, reasonOf, requestHeaders } from './headers.js';
 import { type AnswerObserver, type ProxyFault, Watch } from './observer.js';
 import { passAnswer, TOO_SLOW } from './pass-answer.js';
 import { Upstream, type UpstreamAnswer, UpstreamError, type UpstreamOptions } from './upstream.js';
@@ -292,7 +292,7 @@ class Proxy {
     const length = message.headers['content-length'];
     const isFramed = method !== 'HEAD' && status !== 304 && length !== undefined;
     const begin = (): void => {
-      response.writeHead(status, message.statusMessage ?? '', [
+      response.writeHead(status, reasonOf(message.statusMessage), [
         ...endToEnd(message.rawHeaders, own),
         ...Object.entries(answerHeaders).flat(),
         ...(this.#isStopping ? ['Connection', 'close'] : []),

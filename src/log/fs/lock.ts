@@ -53,6 +53,8 @@ const IDLE_MS = 60_000;
 /** What the kernel tells of locks. */
 const LOCKS = '/proc/locks';
 const MAX_LOCKS_BYTES = 64 * 1024;
+/** Each reading gets a page at most, of whole lines: more than this may not be all. */
+const FEW_LOCKS_BYTES = 1024;
 
 /** The lock of an open file, taken and given back any number of times. */
 export class FileLock {
@@ -114,8 +116,12 @@ export class FileLock {
   async #readLocks(): Promise<string> {
     const file = await (this.#locks ??= open(LOCKS));
     const buffer = Buffer.allocUnsafe(MAX_LOCKS_BYTES);
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-    return buffer.toString('latin1', 0, bytesRead);
+    let [size, more] = [0, Infinity];
+    while (more > FEW_LOCKS_BYTES) {
+      more = (await file.read(buffer, size, buffer.length - size, size)).bytesRead;
+      size += more;
+    }
+    return buffer.toString('latin1', 0, size);
   }
 
   /** @returns false if there is no helper that stays, or no more */

@@ -228,7 +228,6 @@ export class PostgresStore implements LedgerStore {
   async acquire(options: AcquireOptions): Promise<WriteLock> {
     if (this.#turn !== undefined || this.#isAcquiring) throw new TypeError('the store is acquired already');
     this.#isAcquiring = true;
-    const telling = options.onWait && setTimeout(options.onWait, SILENT_MS);
     try {
       const turn = await this.#acquire(options);
       this.#turn = turn;
@@ -237,7 +236,6 @@ export class PostgresStore implements LedgerStore {
       options.signal?.throwIfAborted();
       throw toStoreError(error, this.name);
     } finally {
-      clearTimeout(telling);
       this.#isAcquiring = false;
     }
   }
@@ -417,7 +415,8 @@ export class PostgresStore implements LedgerStore {
     if (isAsynchronous && witness === undefined) throw new UnwitnessedError(this.name);
   }
 
-  async #acquire({ timeoutMs, signal }: AcquireOptions): Promise<Turn> {
+  async #acquire({ timeoutMs, signal, onWait }: AcquireOptions): Promise<Turn> {
+    let tell = onWait;
     const deadline = performance.now() + timeoutMs;
     const { ledger } = this.#place;
     const keys = lockKeys(numberOf(ledger));
@@ -435,7 +434,16 @@ export class PostgresStore implements LedgerStore {
       if (row['has'] === true && found !== undefined) return this.#begin(session, toHead(found, this.name));
       const left = Math.min(Math.floor(deadline - performance.now()), MAX_WAIT_MS);
       if (left <= 0) throw locked(this.name);
-      return this.#begin(session, await this.#waitForLock(session, keys, left, signal));
+      // Not of a server that is waited for: nobody appends there.
+      const telling = setTimeout(() => {
+        tell?.();
+        tell = undefined;
+      }, SILENT_MS);
+      try {
+        return this.#begin(session, await this.#waitForLock(session, keys, left, signal));
+      } finally {
+        clearTimeout(telling);
+      }
     };
     return this.#reach(deadline, act, { signal });
   }

@@ -188,6 +188,29 @@ describe('what passes', () => {
   });
 
   it.each([
+    ['200', 2],
+    ['500', 2],
+    // It is sent on before its end.
+    ['500', 300_000],
+  ])(
+    'has a reason that can be sent, whatever the reason of the upstream is: %s, %i bytes',
+    async (status, size) => {
+      const body = 'x'.repeat(size);
+      const server = createTcpServer((socket) => {
+        socket.on('error', () => undefined);
+        const head = `HTTP/1.1 ${status} no\u0001t\u007fhis\r\nContent-Length: ${size}\r\n\r\n`;
+        socket.once('data', () => socket.end(head + body));
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      onTestFinished(() => void server.close());
+      const proxy = await openProxy(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      const got = await ask(`${proxy.url}/`);
+      expect([got.status, got.body.toString(), got.isWhole]).toEqual([Number(status), body, true]);
+      expect(proxy.sights[0]?.ends).toEqual([undefined]);
+    },
+  );
+
+  it.each([
     ['HEAD', 200],
     ['GET', 204],
     ['GET', 304],
@@ -574,6 +597,15 @@ describe('a compressed answer', () => {
     const got = await ask(`${proxy.url}/`);
     expect(got.body.equals(bytes)).toBe(true);
     expect(proxy.sights[0]?.ends).toEqual([{ code: 'ANSWER_UNREADABLE', wasSent: true }]);
+  });
+
+  it('is none where nothing came, as after HEAD', async () => {
+    const upstream = await serveUpstream((_, response) => {
+      response.writeHead(200, { 'Content-Encoding': 'gzip' }).end();
+    });
+    const proxy = await openProxy(upstream.url);
+    for (const method of ['HEAD', 'GET']) await ask(`${proxy.url}/`, { method });
+    expect(proxy.sights.map(({ ends }) => ends)).toEqual([[undefined], [undefined]]);
   });
 
   it('that is a bomb passes, and is not read to its end', async () => {
