@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Gate, GateOptions } from '../../src/gate/gate.js';
-import type { ServiceEvent } from '../../src/gate/service/gate-service.js';
+import { refuse, type ServiceEvent } from '../../src/gate/service/gate-service.js';
+import { NorthrootError } from '../../src/base/error.js';
 import { type GateServer, serveGate, type ServeGateOptions } from '../../src/gate/service/serve-gate.js';
 import { makeToken, Tokens } from '../../src/gate/service/tokens.js';
 import { MAX_SOCKET_PATH_BYTES } from '../../src/base/platform/socket-path.js';
@@ -443,4 +444,14 @@ describe('the service', () => {
     }
     expect(await place.verdict()).toBe('ok');
   });
+});
+
+describe('a refusal', () => {
+  it.each(['LEDGER_LOCKED', 'STORE_UNREACHABLE', 'STORE_NOT_DURABLE', 'BUSY'])(
+    'by %s is one to ask again',
+    (code) => {
+      const { status, headers } = refuse(new NorthrootError(code, 'not now'));
+      expect([status, headers]).toEqual([503, { 'Retry-After': '1' }]);
+    },
+  );
 });

@@ -133,6 +133,8 @@ const STATUSES: Readonly<Record<string, number>> = {
   LEDGER_LOCKED: 503,
   LEDGER_FAILED: 503,
   LEADER_GONE: 503,
+  STORE_UNREACHABLE: 503,
+  STORE_NOT_DURABLE: 503,
   BUSY: 503,
 };
 
