@@ -30,6 +30,7 @@ import {
   logEvent,
   openGate,
   readTokens,
+  sayClearText,
   type SettlingChoice,
   settlingOptions,
   withSettling,
@@ -176,6 +177,7 @@ async function serve(context: Context, path: string, options: LlmOptions): Promi
     await opening;
     await terminal.write(`${server.url}\n`);
     terminal.say(`forwards to ${printable(new URL(upstream).origin)} within ${printable(path)}`);
+    sayClearText(terminal, upstream);
     if (dryRun === true) terminal.say('a dry run: all is forwarded, whatever is decided');
     if (fail === 'open') terminal.say('fails open: calls pass unrecorded when the ledger cannot be asked');
     await aborted(signal);

@@ -14,6 +14,7 @@ import { MAX_MCP_MESSAGE_BYTES, type McpProxyOptions, serveMcpProxy } from '../.
 import { isLoopback } from '../../gate/proxy/headers.js';
 import { tapMcp } from '../../gate/mcp/stdio-tap.js';
 import { kindOfPath } from '../../log/fs/file-system.js';
+import { refuseOther } from '../../log/writer/genesis.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
@@ -32,7 +33,14 @@ import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, withAdvisers } from './advisers.js';
 import { type DecidingChoice, withDeciding } from './ledger-key.js';
 import { findKernelOption, type KernelChoice, openKernel, withKernel } from './kernel-options.js';
-import { aborted, openGate, type SettleAfterChoice, settleAfterOptions, withSettleAfter } from './serving.js';
+import {
+  aborted,
+  openGate,
+  sayClearText,
+  type SettleAfterChoice,
+  settleAfterOptions,
+  withSettleAfter,
+} from './serving.js';
 
 interface McpCommandOptions extends DecidingChoice, AdviserChoice, KernelChoice, SettleAfterChoice {
   readonly server?: string;
@@ -134,8 +142,9 @@ export function addMcp(program: Command, run: Run): void {
 }
 
 /** A client shows little of what its servers say: one that could only deny is not started. */
-async function refuseMissing(path: string, { fail }: McpCommandOptions): Promise<void> {
-  if (fail === 'open' || path.includes('://') || (await kindOfPath(path)) !== 'missing') return;
+async function refuseNoLedger(path: string, { fail }: McpCommandOptions): Promise<void> {
+  if (fail === 'open' || path.includes('://')) return;
+  if ((await kindOfPath(path)) !== 'missing') return refuseOther(path);
   throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
     hint: 'make it first: northroot init',
   });
@@ -157,7 +166,7 @@ async function guardServer(
     return opened;
   };
   const guard = makeGuard(terminal, path, open, options);
-  await refuseMissing(path, options);
+  await refuseNoLedger(path, options);
   if (options.fail === 'open')
     terminal.say('northroot: where no ledger can be asked, calls are forwarded without a record');
   // A server has its own time to end, and what it did is to be recorded.
@@ -213,6 +222,7 @@ async function guardHttp(
       if (fail === 'closed') await opening;
       await terminal.write(`${proxy.url}\n`);
       terminal.say(`guards ${printable(new URL(upstream).origin)} within ${printable(path)}`);
+      sayClearText(terminal, upstream);
       if (!isLoopback(listen.host))
         terminal.say(`whoever reaches it calls as ${printable(options.principal)}: let nobody else`);
       if (shadow === true) terminal.say('in shadow: nothing is denied');
@@ -265,7 +275,7 @@ async function serveTools(
     throw usageError('--gate serves tools of its own: it takes no --server, no --http and no command');
   refuseHttpOptions(options);
   const { principal, maxMessage } = options;
-  await refuseMissing(path, options);
+  await refuseNoLedger(path, options);
   const trust = await readTrustPolicy(options.trust);
   let opened: Gate | undefined;
   const open = async (): Promise<Gate> => {
@@ -319,7 +329,7 @@ async function serveKernel(
   let opened: Gate | undefined;
   try {
     if (tools.names.length === 0) throw usageError('--serve-tools needs --workspace, --host, or both');
-    await refuseMissing(path, options);
+    await refuseNoLedger(path, options);
     const { serveKernelTools } = await import('../../gate/kernel/serve-kernel-tools.js');
     context.endsInItsTime();
     terminal.say(`serves ${tools.names.join(', ')} within ${printable(path)}; isolation: ${tools.isolation}`);

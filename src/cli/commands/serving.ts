@@ -5,6 +5,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { Gate, type GateOptions, type OverdueCall, type UnsettledCall } from '../../gate/gate.js';
+import { isLoopback } from '../../gate/proxy/headers.js';
 import { Tokens } from '../../gate/service/tokens.js';
 import type { LiveLedgerOptions } from '../../log/agent/live-ledger.js';
 import type { Context } from '../context.js';
@@ -100,6 +101,15 @@ function overdueEvent({ recorded, principal, tool, authorization, expires }: Ove
     authorization,
     execution: recorded.eventId,
   };
+}
+
+/** Warns where what is forwarded, keys included, can be read on the way. */
+export function sayClearText(terminal: Terminal, upstream: string): void {
+  const { protocol, hostname, host } = new URL(upstream);
+  if (protocol !== 'http:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return;
+  terminal.say(
+    `keys and contents go to ${printable(host)} unencrypted: name it with https where it is elsewhere`,
+  );
 }
 
 /** A line of JSON on standard error. */

@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
+import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { DEFAULT_MAX_MESSAGE_BYTES, type LineFrame, LineFrames, type LongLine } from './line-frames.js';
@@ -82,7 +83,9 @@ class Tap {
     this.#client = new Sink(options.output ?? process.stdout);
     this.#server = new Sink(child.stdin as Writable);
     this.#exited = new Promise((resolve, reject) => {
-      child.once('error', (error: NodeJS.ErrnoException) => reject(notRun(error)));
+      child.once('error', (error: NodeJS.ErrnoException) =>
+        reject(notRun(this.#options.command[0] as string, error)),
+      );
       child.once('exit', (code, signal) =>
         resolve(code ?? SIGNALLED + (signal === null ? 0 : constants.signals[signal])),
       );
@@ -326,7 +329,9 @@ function after(ms: number, before?: Promise<unknown>): Promise<void> {
   });
 }
 
-function notRun(error: NodeJS.ErrnoException): NorthrootError {
-  const why = error.code === 'ENOENT' ? 'there is no such program' : `it cannot be run (${error.code})`;
+function notRun(program: string, error: NodeJS.ErrnoException): NorthrootError {
+  const name = printable(program, 200);
+  const why =
+    error.code === 'ENOENT' ? `there is no program ${name}` : `${name} cannot be run (${error.code})`;
   return new NorthrootError('MCP_SERVER_NOT_STARTED', `the server was not started: ${why}`, { cause: error });
 }

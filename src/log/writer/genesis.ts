@@ -83,6 +83,23 @@ export function isStartOfGenesis(bytes: Uint8Array): boolean {
   return GENESIS_START.startsWith(text);
 }
 
+/**
+ * Refuses a file that begins with anything but a genesis. Whatever else a path leads to is left to its opening.
+ * @throws NorthrootError `NOT_A_LEDGER`; as the file system does
+ */
+export async function refuseOther(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<void> {
+  if ((await fileSystem.kindOf(path)) !== 'file') return;
+  const start = new Uint8Array(GENESIS_START.length);
+  const file = await fileSystem.open(path, 'read');
+  try {
+    const size = await file.read(start, 0);
+    if (!isStartOfGenesis(start.subarray(0, size)))
+      throw notALedger(path, 'it does not begin with a genesis');
+  } finally {
+    await file.close();
+  }
+}
+
 export function notALedger(name: string, why: string): NorthrootError {
   return new NorthrootError('NOT_A_LEDGER', `${printable(name)} is not a ledger: ${why}`, {
     hint: 'check the path; nothing was changed',

@@ -66,6 +66,20 @@ const leftOf = (name: string): unknown => {
   return grants[0]?.meters.find(({ unit }) => unit === 'usd')?.left;
 };
 
+it('warns where the upstream is reached without encryption over a network', async () => {
+  makeLedger('clear.jsonl');
+  for (const [upstream, isWarned] of [
+    ['http://upstream.example', true],
+    ['https://upstream.example', false],
+    ['http://[::1]:9', false],
+  ] as const) {
+    const { running } = await startProxy('clear.jsonl', upstream);
+    await running.until(({ stderr }) => stderr.includes('forwards to'));
+    running.kill('SIGTERM');
+    expect((await running.end()).stderr.includes('unencrypted'), upstream).toBe(isWarned);
+  }
+});
+
 describe('100 calls of 0.18 against 1.00: five reach the upstream', () => {
   it('one after the other, and all at once by three processes', async () => {
     const upstream = await serveUpstream(answer);

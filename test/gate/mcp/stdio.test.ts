@@ -312,11 +312,16 @@ describe('northroot mcp', () => {
         stderr: expect.stringContaining('FILE_NOT_FOUND') as string,
       });
     }
+    shop.write('other.json', '{"prices_version":"1"}\n');
+    const { status, stderr } = shop.run(['mcp', 'other.json', '--server', 's', '--', 'touch', 'begun']);
+    expect([status, stderr]).toEqual([2, expect.stringContaining('NOT_A_LEDGER')]);
     expect(shop.has('begun')).toBe(false);
   });
 
   it('denies every call where the ledger cannot be asked, or forwards them where it is told to', async () => {
-    shop.write('broken.jsonl', 'no ledger\n');
+    // Its key is missing.
+    shop.run(['init', 'broken.jsonl']);
+    shop.remove('broken.jsonl.key');
     const closed = start('broken.jsonl');
     await closed.say({ jsonrpc: '2.0', id: 0, method: 'ping' }, call(1, 'echo'));
     await closed.answer(0);
