@@ -14,7 +14,7 @@ import { MAX_MCP_MESSAGE_BYTES, type McpProxyOptions, serveMcpProxy } from '../.
 import { isLoopback } from '../../gate/proxy/headers.js';
 import { tapMcp } from '../../gate/mcp/stdio-tap.js';
 import { kindOfPath } from '../../log/fs/file-system.js';
-import { refuseOther } from '../../log/writer/genesis.js';
+import { assertStartsWithGenesis } from '../../log/writer/genesis.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
@@ -144,7 +144,7 @@ export function addMcp(program: Command, run: Run): void {
 /** A client shows little of what its servers say: one that could only deny is not started. */
 async function refuseNoLedger(path: string, { fail }: McpCommandOptions): Promise<void> {
   if (fail === 'open' || path.includes('://')) return;
-  if ((await kindOfPath(path)) !== 'missing') return refuseOther(path);
+  if ((await kindOfPath(path)) !== 'missing') return assertStartsWithGenesis(path);
   throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
     hint: 'make it first: northroot init',
   });

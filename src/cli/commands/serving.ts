@@ -108,7 +108,7 @@ export function sayClearText(terminal: Terminal, upstream: string): void {
   const { protocol, hostname, host } = new URL(upstream);
   if (protocol !== 'http:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return;
   terminal.say(
-    `keys and contents go to ${printable(host)} unencrypted: name it with https where it is elsewhere`,
+    `keys and contents go to ${printable(host)} unencrypted: use https unless the network is your own`,
   );
 }
 

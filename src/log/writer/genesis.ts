@@ -87,7 +87,10 @@ export function isStartOfGenesis(bytes: Uint8Array): boolean {
  * Refuses a file that begins with anything but a genesis. Whatever else a path leads to is left to its opening.
  * @throws NorthrootError `NOT_A_LEDGER`; as the file system does
  */
-export async function refuseOther(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<void> {
+export async function assertStartsWithGenesis(
+  path: string,
+  fileSystem: FileSystem = nodeFileSystem,
+): Promise<void> {
   if ((await fileSystem.kindOf(path)) !== 'file') return;
   const start = new Uint8Array(GENESIS_START.length);
   const file = await fileSystem.open(path, 'read');
