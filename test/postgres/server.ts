@@ -3,7 +3,7 @@
  * killed, paused, promoted, and have their connections cut. Root runs them as another user, since PostgreSQL refuses root.
  */
 
-import { execFileSync, spawn, type SpawnOptions } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -72,6 +72,7 @@ export class PostgresServer {
   /** Holds the data and the socket. */
   readonly folder: string;
   readonly #programs: string;
+  #process: ChildProcess | undefined;
 
   private constructor(folder: string, port: number) {
     this.folder = folder;
@@ -173,6 +174,7 @@ export class PostgresServer {
       restart_after_crash: 'on',
     });
     const child = this.#spawn('postgres', ['-D', this.#data]);
+    this.#process = child;
     const deadline = performance.now() + MAX_START_MS;
     for (;;) {
       try {
@@ -237,7 +239,7 @@ export class PostgresServer {
     const pid = this.#pid();
     const children = pid === undefined ? [] : childrenOf(pid);
     for (const each of [pid, ...children]) signalTo(each, 'SIGKILL');
-    await this.#gone(pid);
+    await this.#gone([pid, ...children]);
     rmSync(join(this.#data, POSTMASTER_PID), { force: true });
   }
 
@@ -272,14 +274,16 @@ export class PostgresServer {
     if (pid !== undefined) {
       for (const each of childrenOf(pid)) signalTo(each, 'SIGCONT');
       signalTo(pid, 'SIGQUIT');
-      await this.#gone(pid).catch(() => this.kill());
+      await this.#gone([pid]).catch(() => this.kill());
     }
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  async #gone(pid: number | undefined): Promise<void> {
+  /** Waits until they have ended. Until its end is known here, the server's number is taken, and its lock files keep another from starting. */
+  async #gone(pids: readonly (number | undefined)[]): Promise<void> {
     const deadline = performance.now() + 10_000;
-    while (pid !== undefined && existsSync(`/proc/${pid}/status`) && !/^State:\s+Z/m.test(statusOf(pid))) {
+    const runs = (pid: number | undefined) => pid !== undefined && /^State:\s+[^ZX]/m.test(statusOf(pid));
+    while (pids.some(runs) || (this.#process?.exitCode === null && this.#process.signalCode === null)) {
       if (performance.now() > deadline) throw new Error('the server does not end');
       await sleep(10);
     }
@@ -298,7 +302,7 @@ export class PostgresServer {
     });
   }
 
-  #spawn(program: string, args: readonly string[]): ReturnType<typeof spawn> {
+  #spawn(program: string, args: readonly string[]): ChildProcess {
     const options: SpawnOptions = {
       stdio: ['ignore', 'ignore', 'pipe'],
       cwd: this.folder,
