@@ -282,6 +282,25 @@ test('find out in the midst of a group that an entry is missing, and lose nothin
   await expectRight(path, 4);
 });
 
+test('say once that a named folder is no index, and go on without it', async () => {
+  const path = newPath();
+  await makeLedger(path, 3);
+  const file = join(temporaryFolder(), 'file');
+  writeFileSync(file, 'mine');
+  const others = temporaryFolder();
+  writeFileSync(join(others, 'notes'), 'mine');
+  for (const index of [file, others, '/sys/northroot-index']) {
+    const { notices, onNotice } = noticeBoard();
+    const ledger = await openLedger(path, { index, onNotice });
+    for (const n of [1, 2]) await ledger.append({ event: draft(n) });
+    await ledger.close();
+    expect(notices).toMatchObject([{ code: 'INDEX_UNUSABLE', path: index }]);
+    await expect(maintainIndex(path, { folder: index })).rejects.toMatchObject({ code: 'INDEX_UNUSABLE' });
+  }
+  expect(readFileSync(file, 'utf8')).toBe('mine');
+  expect(readdirSync(others)).toEqual(['notes']);
+});
+
 test('give the index to who says that it waits, and not to a wish that was left', async () => {
   const path = newPath();
   const ledger = await openLedger(path);

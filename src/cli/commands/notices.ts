@@ -22,6 +22,8 @@ export function describeNotice(notice: Notice): string {
       return `waiting for another process that is appending to ${printable(notice.path)}`;
     case 'INDEX_REBUILT':
       return `the index ${printable(notice.path)} is made anew: ${printable(notice.reason)}`;
+    case 'INDEX_UNUSABLE':
+      return `warning: the index ${printable(notice.path)} is not used: ${printable(notice.reason)}`;
     case 'POSITION_NOT_KEPT':
       return `warning: what is acknowledged is not remembered in ${printable(notice.path)} (${notice.error.code}): a ledger that is put back to an earlier state will not be noticed`;
     case 'CHECKPOINT_FAILED':

@@ -34,8 +34,9 @@ const MISFIT = new Set(['LEDGER_CONFLICT', 'FILE_CHANGED']);
 /** Lines between two writes to the index. */
 const BATCH_LINES = 1_000;
 
+/** `INDEX_UNUSABLE` is of a folder that was named: who names none asks for none. */
 export interface IndexNotice {
-  readonly code: 'INDEX_REBUILT';
+  readonly code: 'INDEX_REBUILT' | 'INDEX_UNUSABLE';
   readonly path: string;
   readonly reason: string;
 }
@@ -183,7 +184,7 @@ export class LedgerIndex {
     const folder = this.#folder;
     const isThere = (await fileSystem.kindOf(folder)) !== 'missing';
     if (!isThere && !create) return false;
-    if (isThere && !(await this.#isUsable(fileSystem))) return false;
+    if (isThere && !(await this.#isUsable(fileSystem))) return this.#refuse();
     try {
       this.#entries.current = await openLevelEntries(folder, waitMs);
       for (const [name, { head }] of this.#views)
@@ -193,8 +194,8 @@ export class LedgerIndex {
       await this.#entries.close();
       this.#views.clear();
       this.#entries.current = await remake(folder, waitMs);
-      if (this.#entries.current !== undefined)
-        onNotice?.({ code: 'INDEX_REBUILT', path: folder, reason: error.message });
+      if (this.#entries.current === undefined) return this.#refuse();
+      onNotice?.({ code: 'INDEX_REBUILT', path: folder, reason: error.message });
     }
     this.#wish = readWish(folder);
     return this.#entries.current !== undefined;
@@ -322,6 +323,17 @@ export class LedgerIndex {
     if (!(await isOwnFolder(this.#folder, dirname(resolve(this.#folder))))) return false;
     const names = await fileSystem.list(this.#folder);
     return names.length === 0 || names.includes('CURRENT') || names.includes('LOCK');
+  }
+
+  #refuse(): false {
+    const { folder, onNotice } = this.#options;
+    if (folder !== undefined)
+      onNotice?.({
+        code: 'INDEX_UNUSABLE',
+        path: folder,
+        reason: 'it is no index, not yours to write, or in use',
+      });
+    return false;
   }
 
   #open(name: string, trust: TrustPolicy | undefined): Promise<IndexedState> {

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { IndexedState } from '../cache/indexed-state.js';
-import { type IndexOptions, isIndexed, LedgerIndex } from '../cache/ledger-index.js';
+import { type IndexNotice, type IndexOptions, isIndexed, LedgerIndex } from '../cache/ledger-index.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { StateCache, StateView } from './state-cache.js';
 
@@ -24,6 +24,8 @@ export class IndexCache implements StateCache {
   readonly #options: IndexOptions;
   readonly #signal: AbortSignal | undefined;
   readonly #store: LedgerStore;
+  readonly #onNotice: IndexOptions['onNotice'];
+  #isSaid = false;
   #index: LedgerIndex | undefined;
   #isOpen = false;
   #openedAt = -Infinity;
@@ -36,8 +38,9 @@ export class IndexCache implements StateCache {
   constructor(path: string, store: LedgerStore, options: IndexOptions, signal?: AbortSignal) {
     this.#path = path;
     this.#store = store;
-    this.#options = options;
+    this.#options = { ...options, onNotice: (notice) => this.#say(notice) };
     this.#signal = signal;
+    this.#onNotice = options.onNotice;
   }
 
   /** Updates the index before taking the write lock. */
@@ -142,5 +145,12 @@ export class IndexCache implements StateCache {
     if (isBusy) this.#busySince = performance.now();
     this.#openedAt = performance.now();
     return this.#isOpen ? this.#index : undefined;
+  }
+
+  /** It tries again at each turn, and says once that it cannot be used. */
+  #say(notice: IndexNotice): void {
+    const isUnusable = notice.code === 'INDEX_UNUSABLE';
+    if (!isUnusable || !this.#isSaid) this.#onNotice?.(notice);
+    this.#isSaid ||= isUnusable;
   }
 }
