@@ -190,7 +190,6 @@ export {
 export {
   anchorLedger,
   anchorToCheckpoint,
-  readLedgerAnchors,
   verifyAnchoringParent,
   type AnchoringParent,
   type AnchorOptions,

@@ -23,18 +23,7 @@ export {
 } from '../rules/verify/run-verification.js';
 
 // Slices (SPEC §8 rule 17)
-export {
-  findOtherUse,
-  findUnclosed,
-  judgeSettlement,
-  judgeSlice,
-  sliceParams,
-  sliceParamsDigest,
-  type Settlement,
-  type Slice,
-  type SliceUse,
-  type SpendingGrant,
-} from '../rules/bounds/slice.js';
+export type { SliceUse } from '../rules/bounds/slice.js';
 export { type ParentLedger } from '../rules/verify/parents.js';
 export { sliceUseOf } from '../rules/verify/slice-use.js';
 export type { FoldedFinding, SignatureOutcome } from '../rules/verify/line-result.js';
