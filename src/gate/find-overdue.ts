@@ -6,7 +6,7 @@ import type { LiveLedger } from '../log/agent/live-ledger.js';
 import { LedgerView } from '../log/read/ledger-view.js';
 import type { AskOptions } from '../log/writer/withdrawal.js';
 
-/** The most calls that are looked at at once: each record is read again. */
+/** The most calls that are looked at at once: their records are read again. */
 const MAX_LOOKED_AT = 256;
 const NANOSECONDS_PER_MS = 1_000_000n;
 
@@ -48,11 +48,11 @@ export async function findOverdue(
   keepOnly(notGates, late);
   keepOnly(refused, late);
   const fresh = [...late.keys()].filter((id) => !notGates.has(id) && !refused.has(id));
-  const view = new LedgerView(ledger.path, { ...(signal && { signal }) });
+  const looked = fresh.slice(0, MAX_LOOKED_AT);
+  const records = await new LedgerView(ledger.path, { ...(signal && { signal }) }).findEvents(looked);
   const found: Overdue[] = [];
-  for (const authorization of fresh.slice(0, MAX_LOOKED_AT)) {
-    signal?.throwIfAborted();
-    const requestKey = keyOfGate((await view.findRecord(authorization)).event);
+  for (const [authorization, { event }] of records) {
+    const requestKey = keyOfGate(event);
     const principal = late.get(authorization) ?? '';
     if (requestKey === undefined) notGates.add(authorization);
     else found.push({ principal, requestKey, authorization });

@@ -10,7 +10,7 @@ import { LedgerView } from '../log/read/ledger-view.js';
 import type { CallName, Gate, OpenCall, Settled } from './gate.js';
 import { keyOfOrder, refOfKey } from './request-key.js';
 
-/** The most open calls that are looked at: each record is read again. */
+/** The most open calls that are looked at: their records are read again. */
 const MAX_LOOKED_AT = 256;
 const PASSED_OVER: ReadonlySet<string> = new Set(['CALL_NOT_FOUND', 'NOT_ALLOWED']);
 
@@ -62,14 +62,16 @@ async function releaseOthers(
     (await ledger.budget()).flatMap(({ unstarted }) => unstarted.map((action) => [action.eventId, action])),
   );
   if (open.size === 0) return [];
-  const view = new LedgerView(ledger.path, { signal });
+  const looked = [...open.values()]
+    .filter(({ principalId }) => mayRelease(principalId))
+    .slice(-MAX_LOOKED_AT)
+    .map(({ eventId }) => eventId);
+  const records = await new LedgerView(ledger.path, { signal }).findEvents(looked);
   const calls: CallName[] = [];
-  for (const { eventId, principalId } of [...open.values()].slice(-MAX_LOOKED_AT)) {
-    signal.throwIfAborted();
-    if (!mayRelease(principalId)) continue;
-    const { event } = await view.findRecord(eventId);
+  for (const [eventId, { event }] of records) {
     const ref = refWithin(event, session);
-    if (ref !== undefined) calls.push({ ...ref, principal: principalId });
+    const principal = open.get(eventId)?.principalId;
+    if (ref !== undefined && principal !== undefined) calls.push({ ...ref, principal });
   }
   const release = async (call: CallName): Promise<boolean> => {
     try {

@@ -21,6 +21,8 @@ import { listGrants, listOpenAuthorizations, listOpenStarts } from '../../src/ru
 import type { VerifyState } from '../../src/rules/verify/state.js';
 import { LedgerView } from '../../src/log/read/ledger-view.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
+import { openLedger } from '../../src/log/tile/tile-tree.js';
+import { readRecords, type ReadRecord } from '../../src/log/read/read-records.js';
 import { Ledger } from '../../src/log/writer/ledger.js';
 import { proveRecord } from '../../src/proof/prove.js';
 import { FIXTURES } from '../fixtures/cases.js';
@@ -98,6 +100,27 @@ test('an index of another ledger is made anew, and said so', async () => {
   expect(await asked.explainEvent('2')).toEqual(expected);
   expect(notices).toEqual(['INDEX_REBUILT']);
   expect(await proveRecord(asked, '2')).toEqual(await proveRecord(view, '2'));
+});
+
+test('the records of many events are found in one reading, by an index or without', async () => {
+  const records = [];
+  for await (const record of readRecords(await openLedger(path))) records.push(record);
+  const wanted = [12, 3, 20].map((seq) => records[seq] as ReadRecord);
+  const ids = wanted.map(({ eventId }) => eventId);
+  let opened = 0;
+  const open = () => {
+    opened += 1;
+    return openLedger(path);
+  };
+  const read = await new LedgerView(path, { index: false, open }).findEvents(ids);
+  expect(opened).toBe(1);
+  expect([...read.values()].sort((a, b) => a.seq - b.seq)).toEqual([...wanted].sort((a, b) => a.seq - b.seq));
+  await maintainIndex(path);
+  expect([...(await new LedgerView(path, { open }).findEvents(ids)).values()]).toEqual(wanted);
+  expect(opened).toBe(1);
+  const other = `sha-256:${'A'.repeat(43)}`;
+  expect(await codeOf(new LedgerView(path).findEvents([...ids, other]))).toBe('RECORD_NOT_FOUND');
+  expect(await new LedgerView(path, { index: false }).findEvents([])).toEqual(new Map());
 });
 
 test('keys that the ledger declares are found by its index, and what it does not have is read', async () => {

@@ -22,7 +22,7 @@ import { isStoreUrl, placeName } from '../fs/place.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import { openStore } from '../store/open-store.js';
 import { openLedger } from '../tile/tile-tree.js';
-import { findRecord, readDeclaredKeys, type ReadRecord, replayTo } from './read-records.js';
+import { findEvents, findRecord, readDeclaredKeys, type ReadRecord, replayTo } from './read-records.js';
 import { type EventHistory, explainEvent, explainIndexedEvent } from './event-history.js';
 import { type LedgerStatus, type LedgerStatusOptions, readLedgerStatus, toLedgerStatus } from './status.js';
 
@@ -92,6 +92,26 @@ export class LedgerView {
       'use',
       async ({ records }) => (await records.find(wanted)) ?? unknown(),
       async () => findRecord(await this.#open(), wanted, this.#options.signal),
+    );
+  }
+
+  /**
+   * The first record of each of some events, by its id: the index is opened, or the ledger read, once.
+   * @param eventIds - `sha-256:…`
+   * @throws NorthrootError as `findEvents`
+   */
+  findEvents(eventIds: readonly string[]): Promise<Map<string, ReadRecord>> {
+    return this.#ask(
+      'use',
+      async ({ records }) => {
+        const found = new Map<string, ReadRecord>();
+        for (const eventId of eventIds) {
+          this.#options.signal?.throwIfAborted();
+          found.set(eventId, (await records.readEvent(eventId)) ?? unknown());
+        }
+        return found;
+      },
+      async () => findEvents(await this.#open(), eventIds, this.#options.signal),
     );
   }
 

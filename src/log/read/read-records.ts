@@ -140,12 +140,34 @@ export async function findRecord(
     if (found.length > 1) break;
   }
   const [record, other] = found;
-  if (record === undefined) {
-    const [where = ''] = source.paths;
-    throw new NorthrootError('RECORD_NOT_FOUND', `no record ${printable(wanted)} in ${printable(where)}`);
-  }
+  if (record === undefined) throw notFound(source, wanted);
   if (other !== undefined) throw ambiguous(wanted, record, other);
   return record;
+}
+
+/**
+ * The first record of each of some events, by its id `sha-256:…`, in one reading.
+ * @throws NorthrootError `RECORD_NOT_FOUND` if one is missing, and as the source does; the signal's reason
+ */
+export async function findEvents(
+  source: LedgerSource,
+  eventIds: readonly string[],
+  signal?: AbortSignal,
+): Promise<Map<string, ReadRecord>> {
+  const missing = new Set(eventIds);
+  const found = new Map<string, ReadRecord>();
+  if (missing.size === 0) return found;
+  for await (const record of readRecords(source, { signal })) {
+    if (!missing.delete(record.eventId)) continue;
+    found.set(record.eventId, record);
+    if (missing.size === 0) return found;
+  }
+  const [first = ''] = missing;
+  throw notFound(source, first);
+}
+
+function notFound({ paths: [where = ''] }: LedgerSource, wanted: string): NorthrootError {
+  return new NorthrootError('RECORD_NOT_FOUND', `no record ${printable(wanted)} in ${printable(where)}`);
 }
 
 export function ambiguous(
