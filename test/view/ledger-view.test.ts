@@ -103,7 +103,7 @@ test('an index of another ledger is made anew, and said so', async () => {
 });
 
 test('the records of many events are found in one reading, by an index or without', async () => {
-  const records = [];
+  const records: ReadRecord[] = [];
   for await (const record of readRecords(await openLedger(path))) records.push(record);
   const wanted = [12, 3, 20].map((seq) => records[seq] as ReadRecord);
   const ids = wanted.map(({ eventId }) => eventId);
