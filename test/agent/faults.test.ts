@@ -111,8 +111,8 @@ async function actFor(lifetime: number, path: string, told: Told, chance?: () =>
 }
 
 describe.each([
-  ['without an index', false, 32],
-  ['with an index', true, 12],
+  ['without an index', false, 16],
+  ['with an index', true, 8],
 ])('a program that acts, %s', (_name, hasIndex, count) => {
   test('is stopped at each operation, and the power fails or not', async () => {
     const { copy, grantId } = await granted(hasIndex);
@@ -159,7 +159,7 @@ test('a program that acts goes on after an operation that fails', async () => {
   let unrecorded = 0;
   await inLanes(KINDS, async (kind) => {
     // What only looks fails at every twelfth place; of what writes, every second is the position that is kept.
-    const step = times(['write', 'datasync'].includes(kind.operation) ? 3 : 20, 1);
+    const step = times(['write', 'datasync'].includes(kind.operation) ? 5 : 40, 1);
     for (let nth = 1; ; nth += step) {
       const path = copy(`${KINDS.indexOf(kind)}-${nth}`);
       const fileSystem = new FaultyFileSystem({ ...kind, nth, raw: nth % 2 === 0 });

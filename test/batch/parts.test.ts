@@ -58,7 +58,7 @@ async function refusalOf(work: Promise<unknown>): Promise<string> {
 
 const CHOSEN = sample(
   FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length < 80_000),
-  60,
+  30,
 );
 
 test.each(CHOSEN.map((fixture) => [fixture.ledger, fixture] as const))('%s', async (ledger, fixture) => {

@@ -82,7 +82,7 @@ const LEDGERS = [...new Set(FILE_CASES.map(({ ledger }) => ledger))].filter(
 );
 
 describe('the same lines with the same findings', () => {
-  test.each(sample(LEDGERS, 60))('%s', async (ledger) => {
+  test.each(sample(LEDGERS, 30))('%s', async (ledger) => {
     const bytes = fixtureBytes(ledger);
     const plain = await collectPlain(bytes);
     expect(await collect(bytes, IN_ONE)).toEqual(plain);

@@ -22,7 +22,7 @@ import { judge } from './support.js';
 import { times } from '../slow.js';
 
 const { SEED, SEED_PATH } = process.env;
-const RUNS = times(600, 60_000);
+const RUNS = times(300, 60_000);
 
 /** What the sequences must have met often, or the comparison says little. */
 const CODES = [

@@ -28,7 +28,7 @@ import {
 } from './support.js';
 
 const { SEED, SEED_PATH } = process.env;
-const PAIRS = times(120, 20_000);
+const PAIRS = times(60, 20_000);
 
 const SLICE = 'northroot.slice';
 const signer = makeSigner();

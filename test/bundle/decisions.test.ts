@@ -29,7 +29,7 @@ function decided({ findings }: VerifiedRecord): string {
   return codes.filter((code) => code === 'GRANT_REVOKED' || code.startsWith('APPROVAL_')).join(' ');
 }
 
-describe.each(sample(cases, 60).map((each) => [each.ledger, each] as const))('%s', (file, fixture) => {
+describe.each(sample(cases, 30).map((each) => [each.ledger, each] as const))('%s', (file, fixture) => {
   it('gives bundles of each record that say of it what the ledger says', async () => {
     const { trust, witnessPolicy } = optionsOf(fixture);
     const options = { trust, witnessPolicy };

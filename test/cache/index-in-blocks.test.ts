@@ -16,7 +16,7 @@ import { ledgerOf } from '../verify/support.js';
 import { linesOf, openIndex, SEGMENT } from './support.js';
 
 const SEED = Number(process.env['SEED'] ?? 20_261_130);
-const COUNT = Number(process.env['COUNT'] ?? times(40, 10_000));
+const COUNT = Number(process.env['COUNT'] ?? times(20, 10_000));
 
 async function entriesOf(
   bytes: Uint8Array,
@@ -50,7 +50,7 @@ async function entriesOf(
 test.each(
   sample(
     FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length > 0),
-    200,
+    100,
   ).map((fixture) => [fixture.ledger, fixture] as const),
 )('of the fixture %s', async (_name, fixture) => {
   const bytes = fixtureBytes(fixture.ledger);
@@ -95,7 +95,7 @@ test('of ledgers with anything changed', { timeout: 3_600_000 }, async () => {
 test('of ledgers that use up what their grants allow', async () => {
   const random = makeRandom(SEED);
   const taken = vi.spyOn(FastStep.prototype, 'tryApply');
-  for (let n = 0; n < times(10, 400); n += 1) {
+  for (let n = 0; n < times(5, 400); n += 1) {
     const bytes = ledgerNearBounds(random, undefined, 120);
     const savedAfter = 1 + Math.floor(random() * 60);
     const expected = await entriesOf(bytes, undefined, savedAfter, undefined);

@@ -101,7 +101,7 @@ describe('a state over an index', () => {
   it.each(
     sample(
       FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length > 0),
-      240,
+      120,
     ).map((fixture) => [fixture.ledger, fixture] as const),
   )('verifies %s alike', async (_name, fixture) => {
     const bytes = fixtureBytes(fixture.ledger);

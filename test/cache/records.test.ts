@@ -82,7 +82,7 @@ describe('an index tells of a record what the ledger does', () => {
       FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length > 0).map(
         (fixture) => [fixture.ledger, fixture] as const,
       ),
-      50,
+      25,
     ),
   )('in %s', async (name, fixture) => {
     const bytes = fixtureBytes(fixture.ledger);

@@ -244,13 +244,13 @@ function answer(way: Way, ledger: string, command: Command): string {
 }
 
 /**
- * The answers of all commands that read, and of some that write, by the number of the change: each of these for half of the changes,
+ * The answers of all commands that read, and of some that write, by the number of the change: each of these for a third of the changes,
  * with SLOW=1 for all. Those that read share one ledger, and find its index as the change left it.
  */
 function answers(way: Way, treatment: Treatment, number: number): ReadonlyMap<string, string> {
   const all = new Map<string, string>();
   for (const [n, [name, command]] of Object.entries(WRITING).entries()) {
-    if ((n + number) % times(2, 1) > 0) continue;
+    if ((n + number) % times(3, 1) > 0) continue;
     all.set(name, answer(way, makeChanged(way, treatment, way === 'with'), command));
   }
   const ledger = makeChanged(way, treatment);

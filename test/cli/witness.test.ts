@@ -13,6 +13,7 @@ import { collectCosignatures, verifyCosignatures } from '../../src/proof/witness
 import { originHash } from '../../src/proof/witness/witness-service.js';
 import { TestLog } from '../witness/support.js';
 import { expectError, Workshop, type Running } from './runner.js';
+import { times } from '../slow.js';
 
 const workshop = new Workshop();
 const log = new TestLog('log.example/a');
@@ -118,7 +119,7 @@ describe('northroot witness', () => {
     const state = 'state-killed';
     const views = [log, log.fork('b'), log.fork('c'), log.fork('d')];
     const seen = new Map<number, Set<string>>();
-    for (let round = 0; round < 8; round += 1) {
+    for (let round = 0; round < times(5, 8); round += 1) {
       const { running, url } = await start(state, ...LOG);
       // Killed when the clients have this many cosignatures in hand, and so much later that the moment differs.
       let wanted = round;

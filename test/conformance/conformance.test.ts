@@ -35,12 +35,12 @@ let small: string;
 
 /** How many cases of an operation are run; those without one are of deciders and witnesses. Fewer than these are all run. */
 const MANY: Readonly<Record<string, number>> = {
-  verify: 90,
-  steps: 40,
-  report: 40,
-  record: 40,
-  identity: 40,
-  decider: 40,
+  verify: 50,
+  steps: 25,
+  report: 25,
+  record: 25,
+  identity: 25,
+  decider: 25,
 };
 /** What tests below ask for by name. */
 const NAMED = /agent-run|event-id-mismatch|decider\/(?:order-|life)/;

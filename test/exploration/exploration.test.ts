@@ -10,10 +10,10 @@ import { FULL, LARGE, WHOLE, worldOf } from './worlds.js';
 import { times } from '../slow.js';
 
 const TRACE = process.env['EXPLORE_TRACE'];
-const STATES = Number(process.env['EXPLORE_STATES'] ?? times(700, 20_000));
+const STATES = Number(process.env['EXPLORE_STATES'] ?? times(400, 20_000));
 
 const SEEDS = Array.from(
-  { length: Number(process.env['EXPLORE_SEEDS'] ?? times(6, 100)) },
+  { length: Number(process.env['EXPLORE_SEEDS'] ?? times(3, 100)) },
   (_, index) => index + 1,
 );
 const WALK_LENGTH = 60;

@@ -56,7 +56,7 @@ describe.skipIf(!existsSync(CHROMIUM))('the page in Chromium', () => {
     it.each(
       sample(
         CASES.filter(({ parents }) => parents === undefined),
-        12,
+        6,
       ),
     )('$ledger $trust $witness_policy $checkpoints $predecessor $now', async (fixture) => {
       const { predecessor, now, ledger } = fixture;

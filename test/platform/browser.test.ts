@@ -140,7 +140,7 @@ describe('bundled for a browser', () => {
       for (const { call: proof, result } of made) expect(await page.evaluate(proof)).toEqual(result);
     });
 
-    it.each(sample(CASES, 240))(
+    it.each(sample(CASES, 120))(
       'gives the verdict on $ledger $trust $witness_policy $checkpoints $predecessor $now',
       async (fixture) => {
         expectVerdict(fixture, (await page.evaluate(call(fixture))) as Outcome);

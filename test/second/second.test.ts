@@ -24,7 +24,7 @@ import { sample, times } from '../slow.js';
 import { askPython, difference, formOf, PYTHON, type Answer } from './kit.js';
 import { NOW, pathsOf, randomLedger, type RandomLedger } from './ledgers.js';
 
-const RUNS = Number(process.env['SECOND_RUNS'] ?? times(50, 200));
+const RUNS = Number(process.env['SECOND_RUNS'] ?? times(25, 200));
 const SEED = Number(process.env['SEED'] ?? 20_261_127);
 /** So many ledgers are on disk at a time. */
 const BATCH = 200;
@@ -60,7 +60,7 @@ describe.skipIf(PYTHON === undefined)('the second verifier', () => {
 
   test('reports of the fixtures what the product reports', { timeout: 300_000 }, async () => {
     const differences = await compare(
-      sample(FILE_CASES, 240).map((fixture) => ({
+      sample(FILE_CASES, 120).map((fixture) => ({
         kind: fixture.ledger,
         bytes: fixtureBytes(fixture.ledger),
         how: pathsOf(fixture),

@@ -19,7 +19,7 @@ import { fixtureOrigins, makeOrigin, mutateLedger } from './mutation-kit.js';
 import { ledgerNearBounds } from './near-bounds.js';
 
 const SEED = Number(process.env['SEED'] ?? 20_261_210);
-const COUNT = Number(process.env['COUNT'] ?? times(40, 10_000));
+const COUNT = Number(process.env['COUNT'] ?? times(20, 10_000));
 
 type Assumed = VerifyState['assumedSignatures'];
 interface Sizes {
@@ -84,7 +84,7 @@ test('ledgers that use up what their grants allow', async () => {
   const random = makeRandom(SEED);
   const signer = makeSigner();
   const taken = vi.spyOn(FastStep.prototype, 'tryApply');
-  for (let n = 0; n < times(10, 400); n += 1) {
+  for (let n = 0; n < times(5, 400); n += 1) {
     const lines = linesOf(ledgerNearBounds(random, n % 2 === 0 ? signer : undefined, 120));
     const sizes = { blockBytes: 20_000, minLines: 1 };
     const assumed = n % 4 < 2 ? 'none' : 'ordinary';

@@ -14,7 +14,7 @@ import { bundleVerifier, bundleWays } from './differential-bundle.js';
 import type { Seen } from './differential-main.js';
 
 const { SEED = '20261125', DIFFERENTIAL_RUNS: BY_HAND } = process.env;
-const RUNS = Number(BY_HAND ?? times(120, 10_000));
+const RUNS = Number(BY_HAND ?? times(90, 10_000));
 /** Long ledgers besides those that are among them. */
 const MORE = BY_HAND === undefined ? 5 : 0;
 const HOW = RUNS > 5_000 ? 'seldom' : 'often';

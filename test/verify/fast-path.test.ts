@@ -24,7 +24,7 @@ function keptOf({ examined, grantIds, verdict, signatures, findings }: VerifiedR
   });
 }
 
-test.each(sample(CASES, 240))(
+test.each(sample(CASES, 120))(
   '$ledger $trust $witness_policy $checkpoints $predecessor $now',
   async (fixture) => {
     const now = fixture.now ?? '2026-11-22T00:00:00Z';

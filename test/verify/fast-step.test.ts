@@ -48,7 +48,7 @@ const CHOSEN = sample(
   FILE_CASES.filter(
     ({ ledger, parents }) => parents === undefined && fixtureBytes(ledger).length < 3_000_000,
   ),
-  240,
+  120,
 );
 
 test.each(CHOSEN)('$ledger $trust $witness_policy $checkpoints', async (fixture) => {
@@ -71,7 +71,7 @@ test('events in order that come near what their grants allow', { timeout: 1_800_
   const random = makeRandom(Number(process.env['SEED'] ?? 20_261_123));
   const take = vi.spyOn(FastStep.prototype, 'tryApply');
   let [taken, asked] = [0, 0];
-  for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 10_000)); n += 1) {
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(8, 10_000)); n += 1) {
     const bytes = ledgerNearBounds(random, n % 2 === 0 ? SIGNER : undefined, 40);
     const expected = await stateOf(bytes, false);
     take.mockClear();
@@ -282,7 +282,7 @@ describe('a ledger of a thousand records', () => {
 
   test('with blank lines, and lines left out, doubled and swapped', async () => {
     const random = makeRandom(3);
-    for (let n = 0; n < times(6, 200); n += 1) {
+    for (let n = 0; n < times(4, 200); n += 1) {
       const lines: Uint8Array[] = linesOf(bytes);
       for (let changes = n % 4; changes > 0; changes -= 1) {
         const at = 1 + Math.floor(random() * (lines.length - 2));

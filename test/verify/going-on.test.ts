@@ -254,7 +254,7 @@ describe('a resumed verification', () => {
   ])('gives the report of one pass, wherever it was saved: %s', async (what, open) => {
     const whole = await verify(open());
     // Every place in a file; in a folder, which is read in the same way, some.
-    const count = what === 'a file' ? times(LINES.length + 1, LINES.length + 1) : times(16, LINES.length + 1);
+    const count = what === 'a file' ? times(LINES.length + 1, LINES.length + 1) : times(8, LINES.length + 1);
     for (const cut of samplePositions(LINES.length + 1, count)) {
       const { saved } = await verify(open(cut));
       const rest = await verify(open(), { from: restore(saved) });

@@ -99,7 +99,7 @@ describe('the report', () => {
     // More events than ids fit in memory.
     const isLong = ({ ledger }: (typeof FILE_CASES)[number]): boolean =>
       fixtureBytes(ledger).filter((byte) => byte === 0x0a).length > 6;
-    const cases = sample(FILE_CASES.filter(isLong), 60);
+    const cases = sample(FILE_CASES.filter(isLong), 30);
     for (const fixture of cases) {
       const given = await openLedger(`${FIXTURES}${fixture.ledger}`);
       room.ids = undefined;

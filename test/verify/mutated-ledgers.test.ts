@@ -30,9 +30,9 @@ vi.mock('../../src/fast/signature/batch-verifier.js', async (load) => {
 });
 
 const SEED = Number(process.env['SEED'] ?? 20_261_123);
-const COUNT = Number(process.env['COUNT'] ?? times(200, 100_000));
+const COUNT = Number(process.env['COUNT'] ?? times(100, 100_000));
 /** One of so many is also verified with other threads. */
-const THREADED = times(100, 250);
+const THREADED = times(50, 250);
 /** So many ledgers made here are changed again and again, and replaced one after the other. */
 const MADE = 50;
 const NOW = '2026-11-22T00:00:00Z';

@@ -71,7 +71,7 @@ async function verifyTwice(bytes: Uint8Array): Promise<Report> {
 
 describe('fixtures', () => {
   test('have reports of the right form', async () => {
-    for (const fixture of sample(CASES, times(240, 240))) {
+    for (const fixture of sample(CASES, times(120, 240))) {
       const path = `${FIXTURES}${fixture.ledger}`;
       const report = await verifyLedger(path, { backend, ...optionsOf(fixture) });
       const wire = JSON.parse(JSON.stringify(report)) as Report;
@@ -87,7 +87,7 @@ describe('random input', () => {
         const report = await verifyTwice(bytes);
         expect(report.verdict).toBe(bytes.length === 0 ? 'undecided' : 'invalid');
       }),
-      { numRuns: times(60, 200) },
+      { numRuns: times(30, 200) },
     );
   });
 
@@ -97,7 +97,7 @@ describe('random input', () => {
         const lines = values.map((value) => Buffer.from(JSON.stringify(value)));
         expect((await verifyTwice(ledgerOf(lines))).verdict).toBe('invalid');
       }),
-      { numRuns: times(60, 200) },
+      { numRuns: times(30, 200) },
     );
   });
 
@@ -115,7 +115,7 @@ describe('random input', () => {
       fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 12 }), async (lines) => {
         await verifyTwice(ledgerOf(lines));
       }),
-      { numRuns: times(40, 150) },
+      { numRuns: times(20, 150) },
     );
   });
 });
@@ -219,7 +219,7 @@ describe('mutated records', () => {
           await verifyTwice(isMended ? mend(all) : ledgerOf(all.map(text)));
         },
       ),
-      { numRuns: times(60, 200) },
+      { numRuns: times(30, 200) },
     );
   });
 });

@@ -192,7 +192,7 @@ describe('every position of small ledgers', () => {
 describe('larger ledgers', () => {
   test('agent-run: one change at each of many positions', () => {
     const bytes = fixtureBytes('ledgers/agent-run.jsonl');
-    const positions = new Set(samplePositions(bytes.length, times(400, bytes.length)));
+    const positions = new Set(samplePositions(bytes.length, times(200, bytes.length)));
     const outcome = tryChanges(bytes, (position) => (positions.has(position) ? oneKind(position) : []));
     expect(outcome).toEqual({ silent: [], warned: [], found: positions.size });
   });

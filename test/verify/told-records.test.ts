@@ -77,7 +77,7 @@ async function toldOf(
 test.each(
   sample(
     FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length < 300_000),
-    240,
+    120,
   ),
 )('$ledger $trust $witness_policy $checkpoints', async (fixture) => {
   const bytes = fixtureBytes(fixture.ledger);
@@ -92,7 +92,7 @@ test.each(
 test('ledgers with anything changed', { timeout: 1_800_000 }, async () => {
   const random = makeRandom(SEED);
   const origins = [...fixtureOrigins(16_000), ...Array.from({ length: 10 }, () => makeOrigin(random))];
-  for (let n = 0; n < Number(process.env['COUNT'] ?? times(15, 4_000)); n += 1) {
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(8, 4_000)); n += 1) {
     const origin = origins[Math.floor(random() * origins.length)];
     const bytes = mutateLedger(origin, origins, random);
     const expected = await toldOf(bytes, false, origin.options());
@@ -103,7 +103,7 @@ test('ledgers with anything changed', { timeout: 1_800_000 }, async () => {
 test('ledgers that use up what their grants allow', async () => {
   const random = makeRandom(SEED);
   const taken = vi.spyOn(FastStep.prototype, 'tryApply');
-  for (let n = 0; n < times(6, 400); n += 1) {
+  for (let n = 0; n < times(4, 400); n += 1) {
     const bytes = ledgerNearBounds(random, n % 2 === 0 ? SIGNER : undefined, 80);
     const checkpoints: Anchor[] = n % 3 === 0 ? [anchorAt(bytes, SIGNER, 40)] : [];
     const expected = await toldOf(bytes, false, { checkpoints });

@@ -162,7 +162,7 @@ describe.each([
   test.each(kinds.map((kind) => [label(kind), kind] as const))('%s: nothing is lost', async (_name, kind) => {
     const folder = temporaryFolder();
     const descriptors = countDescriptors();
-    const step = times(ONLY_LOOKING.includes(kind.operation) ? 4 : 1, 1);
+    const step = times(ONLY_LOOKING.includes(kind.operation) ? 8 : 1, 1);
     let nth = 1;
     for (let isRaw = false; ; nth += step, isRaw = !isRaw) {
       const path = join(folder, `${nth}-${name}`);

@@ -11,7 +11,7 @@ import { seedPem } from '../key/key-samples.js';
 import { Writer, type Said } from './processes.js';
 import { expectSound, judge, openLedger, readRecords, temporaryFolder } from './support.js';
 
-const KILLS = Number(process.env['KILLS'] ?? times(12, 200));
+const KILLS = Number(process.env['KILLS'] ?? times(8, 200));
 const LANES = 2;
 const KILLS_PER_LEDGER = 5;
 const MORE_LEDGERS = 20;
