@@ -293,3 +293,25 @@ it('one that does not wait for its answer is no fault of the service', async () 
     .poll(() => events)
     .toMatchObject([{ route: 'POST /v1/decide', status: 499, code: 'CLIENT_GONE' }]);
 });
+
+it('one that leaves is gone with all that it asked for at once', async () => {
+  const signals: AbortSignal[] = [];
+  const path = join(temporaryFolder(), 's.sock');
+  const server = await serveHttp(
+    ({ signal }) => {
+      signals.push(signal);
+      return new Promise(() => undefined);
+    },
+    { socket: path },
+    {
+      maxBodyBytes: 1_000,
+      graceMs: 1,
+      refuse: (status) => ({ status, contentType: 'text/plain', body: '' }),
+    },
+  );
+  onTestFinished(() => server.close());
+  const { connection } = await dial(path, requestOf('/', '{}').repeat(3));
+  await expect.poll(() => signals).toHaveLength(3);
+  connection.destroy();
+  await expect.poll(() => signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
+});
