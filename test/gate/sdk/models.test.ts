@@ -404,6 +404,28 @@ it('ai: a stream with an error for a piece is unknown, and ends for its reader a
   expect(await place.verdict()).toBe('ok');
 });
 
+it('ai: a stream that is cancelled while its model is silent ends at once', async () => {
+  const { place, ledger } = await openFor('llm.openai/m-1', CAPS);
+  let signal: AbortSignal | undefined;
+  const doStream = async (how: { readonly abortSignal?: AbortSignal }) => {
+    signal = how.abortSignal;
+    return { stream: new ReadableStream({ start: (each) => each.enqueue({ type: 'text-delta' }) }) };
+  };
+  const guarded = guardAiModel(ledger, { ...aiModel(() => undefined), doStream }, STREAMED);
+  const { stream } = await guarded.doStream({});
+  const reader = stream.getReader();
+  await reader.read();
+  const waiting = reader.read();
+  // The next piece is asked for by then.
+  await new Promise((resolve) => setImmediate(resolve));
+  await reader.cancel();
+  expect(await waiting).toMatchObject({ done: true });
+  expect(signal?.aborted).toBe(true);
+  expect(endsOf(place)).toEqual(['unknown']);
+  expect(amountsOf(executionsOf(place)[0])).toMatchObject({ usd: '0.5' });
+  expect(await place.verdict()).toBe('ok');
+});
+
 it('a model stays what it was but for its calls, private members included', async () => {
   const { ledger } = await openFor('llm.openai/m-1', CAPS);
   class Model {
