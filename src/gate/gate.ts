@@ -295,6 +295,8 @@ const MIN_SWEEP_MS = 1_000;
 const LATE_MS = 3_600_000;
 /** The most denials that are remembered. */
 const MAX_DENIED = 1_000;
+/** Denials that pass by themselves, as other calls end or time passes: whoever asks again is decided on again. */
+const PASSING: ReadonlySet<string> = new Set(['CONCURRENCY_EXCEEDED', 'RATE_LIMIT_EXCEEDED']);
 /** The most checks of an asker. */
 const MAX_FOUND = 8;
 const NANOSECONDS_PER_MS = 1_000_000n;
@@ -391,7 +393,7 @@ export class Gate {
     this.#deciding.set(name, { asked, answer, signal: options.signal });
     try {
       const decision = await answer;
-      if (decision.effect === 'deny') this.#remember(name, asked, decision);
+      if (decision.effect === 'deny' && !PASSING.has(decision.code)) this.#remember(name, asked, decision);
       return decision;
     } finally {
       this.#deciding.delete(name);

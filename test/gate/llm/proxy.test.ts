@@ -434,6 +434,28 @@ describe('an answer that is not as it should be', () => {
 describe('an Idempotency-Key', () => {
   const key = { 'Idempotency-Key': 'key-1' };
 
+  it('of a call that was denied as another one ran is allowed when that has ended', async () => {
+    const place = memoryPlace();
+    const held: (() => void)[] = [];
+    const bounds = { meterCaps: { usd: '1' }, concurrencyLimit: 1 };
+    const script: Script = (...asked) => {
+      if (held.length > 0) answerChat()(...asked);
+      else held.push(() => answerChat()(...asked));
+    };
+    const { url, upstream, over } = await openModels(place, script, { bounds });
+    const first = send(url, '/v1/chat/completions', chat());
+    await expect.poll(() => upstream.seen).toHaveLength(1);
+    const denied = await send(url, '/v1/chat/completions', chat(), key);
+    expect(denied).toMatchObject({ status: 429, json: { error: { code: 'CONCURRENCY_EXCEEDED' } } });
+    expect(denied.headers['retry-after']).toBe('1');
+    held[0]?.();
+    await first;
+    await over(2);
+    expect((await send(url, '/v1/chat/completions', chat(), key)).status).toBe(200);
+    await over(3);
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('has one reservation while its call is open, here and elsewhere', async () => {
     const place = memoryPlace();
     let finish: () => void = () => undefined;
