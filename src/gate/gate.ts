@@ -217,6 +217,15 @@ export interface Settled {
   readonly recorded: Appended | undefined;
 }
 
+/** A call that is being decided. */
+interface Deciding {
+  /** What was asked. */
+  readonly asked: string;
+  readonly answer: Promise<GateDecision>;
+  /** Of who asked first. */
+  readonly signal: AbortSignal | undefined;
+}
+
 /** A call about which the advisers were asked. */
 interface Prepared {
   readonly principal: string;
@@ -286,6 +295,8 @@ const MIN_SWEEP_MS = 1_000;
 const LATE_MS = 3_600_000;
 /** The most denials that are remembered. */
 const MAX_DENIED = 1_000;
+/** Denials that pass by themselves, as other calls end or time passes: whoever asks again is decided on again. */
+const PASSING: ReadonlySet<string> = new Set(['CONCURRENCY_EXCEEDED', 'RATE_LIMIT_EXCEEDED']);
 /** The most checks of an asker. */
 const MAX_FOUND = 8;
 const NANOSECONDS_PER_MS = 1_000_000n;
@@ -299,7 +310,7 @@ export class Gate {
   readonly #principal: string | undefined;
   readonly #open = new OpenCalls();
   /** Calls that are being decided, by principal and request key. */
-  readonly #deciding = new Map<string, { readonly asked: string; readonly answer: Promise<GateDecision> }>();
+  readonly #deciding = new Map<string, Deciding>();
   /** The last denials, likewise: a repeated call gets the same answer. */
   readonly #denied = new Map<string, { readonly asked: string; readonly decision: GateDecision }>();
   /** This gate's calls that the last sweep could not settle, `sha-256:…`. */
@@ -367,15 +378,22 @@ export class Gate {
     const same = this.#deciding.get(name) ?? this.#denied.get(name);
     if (same !== undefined) {
       if (same.asked !== asked) throw conflict(ref);
-      return { ...('decision' in same ? same.decision : await same.answer), isRepeated: true };
+      if ('decision' in same) return { ...same.decision, isRepeated: true };
+      try {
+        return { ...(await same.answer), isRepeated: true };
+      } catch (error) {
+        // Who asked first has left, and takes the answer from nobody else.
+        if (same.signal?.aborted !== true || options.signal?.aborted === true) throw error;
+        return this.decide(call, options);
+      }
     }
     const answer = this.#untilClosed(options, (until) =>
       this.#decide(call, principal, requestKey, ref, until),
     );
-    this.#deciding.set(name, { asked, answer });
+    this.#deciding.set(name, { asked, answer, signal: options.signal });
     try {
       const decision = await answer;
-      if (decision.effect === 'deny') this.#remember(name, asked, decision);
+      if (decision.effect === 'deny' && !PASSING.has(decision.code)) this.#remember(name, asked, decision);
       return decision;
     } finally {
       this.#deciding.delete(name);
@@ -538,7 +556,7 @@ export class Gate {
       const name = nameOf(principal, ref);
       if (this.#deciding.has(name)) continue;
       const answer = this.#untilClosed(options, (until) => this.#decide(call, principal, ref, ref, until, 1));
-      this.#deciding.set(name, { asked: '', answer });
+      this.#deciding.set(name, { asked: '', answer, signal: options.signal });
       try {
         const decision = await answer;
         // Another process has taken this number.

@@ -47,7 +47,7 @@ export function guardStream<T>(
  * As {@link guardStream}, of arguments that are sound.
  * @param broken - Aborted where a piece says that the call has failed
  */
-export async function* readGuarded<T>(
+export function readGuarded<T>(
   ledger: Pick<LiveLedger, 'guard'>,
   toolName: string,
   params: unknown,
@@ -57,6 +57,31 @@ export async function* readGuarded<T>(
 ): AsyncGenerator<T, void, void> {
   const left = new NorthrootError('STREAM_LEFT', 'the reader left before the end');
   const leave = new AbortController();
+  const pieces = readPieces(ledger, toolName, params, run, options, { leave, left, broken });
+  const end = pieces.return.bind(pieces);
+  // A generator would first wait for the piece that was asked for, which may never come.
+  pieces.return = (value) => {
+    leave.abort(left);
+    return end(value);
+  };
+  return pieces;
+}
+
+interface Leaving {
+  readonly leave: AbortController;
+  /** What `leave` is aborted with. */
+  readonly left: NorthrootError;
+  readonly broken: AbortSignal | undefined;
+}
+
+async function* readPieces<T>(
+  ledger: Pick<LiveLedger, 'guard'>,
+  toolName: string,
+  params: unknown,
+  run: StreamFunction<T>,
+  options: GuardOptions,
+  { leave, left, broken }: Leaving,
+): AsyncGenerator<T, void, void> {
   const { signal, clear } = joinSignals([options.signal, leave.signal, broken]);
   const handover = new Handover<T>();
   const guarded = ledger.guard(toolName, params, (context) => feed(run, context, handover), {
@@ -75,7 +100,8 @@ export async function* readGuarded<T>(
       const next = await handover.take();
       if ('isEnd' in next) {
         isEnd = true;
-        if ('error' in next) throw next.error;
+        // Leaving is no failure; what could not be recorded is.
+        if ('error' in next && next.error !== left) throw next.error;
         return;
       }
       yield next.piece;
@@ -84,7 +110,6 @@ export async function* readGuarded<T>(
     if (!isEnd) {
       leave.abort(left);
       await guarded.catch((error: unknown) => {
-        // Leaving is no failure; what could not be recorded is.
         if (error !== left) throw error;
       });
     }

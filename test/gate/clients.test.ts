@@ -293,3 +293,48 @@ it('one that does not wait for its answer is no fault of the service', async () 
     .poll(() => events)
     .toMatchObject([{ route: 'POST /v1/decide', status: 499, code: 'CLIENT_GONE' }]);
 });
+
+it('one that leaves is gone with all that it asked for at once', async () => {
+  const signals: AbortSignal[] = [];
+  const path = join(temporaryFolder(), 's.sock');
+  const server = await serveHttp(
+    ({ signal }) => {
+      signals.push(signal);
+      return new Promise(() => undefined);
+    },
+    { socket: path },
+    {
+      maxBodyBytes: 1_000,
+      graceMs: 1,
+      refuse: (status) => ({ status, contentType: 'text/plain', body: '' }),
+    },
+  );
+  onTestFinished(() => server.close());
+  const { connection } = await dial(path, requestOf('/', '{}').repeat(3));
+  await expect.poll(() => signals).toHaveLength(3);
+  connection.destroy();
+  await expect.poll(() => signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
+});
+
+it('one that leaves takes no answer from another that asks the same', async () => {
+  const asked: (() => void)[] = [];
+  const slow: Adviser = {
+    name: 'slow',
+    timeoutMs: 60_000,
+    advise: () => new Promise((resolve) => asked.push(() => resolve({ effect: 'permit' }))),
+  };
+  const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 10 } }, { advisers: [slow] });
+  const socket = join(temporaryFolder(), 's.sock');
+  const server = await serveGate({ gate, socket });
+  onTestFinished(() => server.close());
+  const { connection } = await dial(socket, requestOf('/v1/decide', bodyOf(READ)));
+  await expect.poll(() => asked).toHaveLength(1);
+  const again = send(socket, '/v1/decide', READ);
+  // Any later request is answered after both are known.
+  await send(socket, '/healthz');
+  connection.destroy();
+  await expect.poll(() => asked).toHaveLength(2);
+  asked[1]?.();
+  expect(await again).toMatchObject({ status: 200, body: { effect: 'allow', is_repeated: false } });
+  expect(gate.openCalls).toBe(1);
+});

@@ -1,7 +1,7 @@
 /** Services of one ledger: what a follower does where the leader goes away amid a request, serves another ledger, or lost records. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RoleChange } from '../../src/gate/service/peers.js';
 import { serveGate } from '../../src/gate/service/serve-gate.js';
@@ -75,6 +75,8 @@ const leading = (ledgerId: string) => ({
   ledger_id: ledgerId,
   since: 1_000,
 });
+const ANOTHER_PROTOCOL =
+  'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n';
 const READ = { tool: 'fs.read', params: { path: '/x' } };
 
 describe('a follower whose leader goes away amid a request', () => {
@@ -99,11 +101,14 @@ describe('a follower whose leader goes away amid a request', () => {
     expect(roles.map(({ role }) => role)).toEqual(['follower', 'leader']);
   });
 
-  it('tells who asked without an id of the call that it may have been done', async () => {
+  it.each<[string, (socket: Socket) => unknown]>([
+    ['goes away', (socket) => socket.destroy()],
+    ['answers with another protocol', (socket) => socket.write(ANOTHER_PROTOCOL)],
+  ])('tells who asked without an id of the call that it may have been done: it %s', async (_, go) => {
     const { peer, ask, gate } = await follow((ledgerId) =>
       peerOf(
         () => leading(ledgerId),
-        ({ socket }) => socket.destroy(),
+        ({ socket }) => void go(socket),
       ),
     );
     expect(await ask('/v1/decide', READ)).toMatchObject({

@@ -28,6 +28,24 @@ describe('reading a usage', () => {
       { input: 100, output: 1, cacheRead: 30, inputAudio: 70 },
     ],
     ['openai-chat', { prompt_tokens: 8, total_tokens: 8 }, { input: 8, output: 0 }],
+    // Reasoning beside the output, or in the total alone.
+    [
+      'openai-chat',
+      {
+        prompt_tokens: 10,
+        completion_tokens: 90,
+        total_tokens: 150,
+        completion_tokens_details: { reasoning_tokens: 50 },
+      },
+      { input: 10, output: 140, reasoning: 50 },
+    ],
+    [
+      'openai-chat',
+      { prompt_tokens: 10, completion_tokens: 9, total_tokens: 519 },
+      { input: 10, output: 509 },
+    ],
+    ['openai-chat', { prompt_tokens: 10, completion_tokens: 9, total_tokens: 1 }, { input: 10, output: 9 }],
+    ['openai-responses', { input_tokens: 1, output_tokens: 2, total_tokens: 9 }, { input: 1, output: 8 }],
     [
       'openai-responses',
       {
@@ -154,6 +172,7 @@ describe('reading a usage', () => {
     ['openai-chat', []],
     ['openai-chat', { prompt_tokens: 1 }],
     ['openai-chat', { prompt_tokens: 1, total_tokens: 3 }],
+    ['openai-chat', { prompt_tokens: 1, completion_tokens: 1, total_tokens: -3 }],
     ['openai-chat', { prompt_tokens: 1, completion_tokens: NaN }],
     ['openai-chat', { prompt_tokens: '1', completion_tokens: 1 }],
     ['openai-chat', { prompt_tokens: -1, completion_tokens: 1 }],

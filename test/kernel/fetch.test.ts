@@ -320,6 +320,8 @@ describe('an answer', () => {
     ).toBe('CONNECTION_FAILED');
     expect((await once((request) => request.socket.end('nonsense\r\n\r\n'))).code).toBe('CONNECTION_FAILED');
     expect((await once((request) => request.socket.destroy())).code).toBe('CONNECTION_FAILED');
+    const other = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n';
+    expect((await once(({ socket }) => void socket.write(other))).code).toBe('CONNECTION_FAILED');
   });
 
   it('ends where the call is cancelled', async () => {

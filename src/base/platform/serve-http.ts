@@ -82,6 +82,7 @@ export async function serveHttp(
     },
     (request, response) => void respond(request, response),
   );
+  closeQueued(server);
   server.on('connection', (socket) => {
     state.connections.set(socket, 0);
     socket.once('close', () => state.connections.delete(socket));
@@ -132,6 +133,27 @@ export async function serveHttp(
       clearTimeout(timer);
     },
   };
+}
+
+/**
+ * Closes answers that wait for their turn when their connection closes: a client may send its next request before it has its answer, and Node
+ * tells only the answer that is being sent. Others would never end.
+ */
+export function closeQueued(server: Server): void {
+  const open = new WeakMap<Socket, Set<ServerResponse>>();
+  server.on('request', ({ socket }, response) => {
+    let answers = open.get(socket);
+    if (answers === undefined) {
+      const all = new Set<ServerResponse>();
+      socket.once('close', () => {
+        for (const each of all) if (each.socket === null) each.destroy().emit('close');
+      });
+      open.set(socket, all);
+      answers = all;
+    }
+    const own = answers.add(response);
+    response.once('close', () => own.delete(response));
+  });
 }
 
 /** `http://HOST:PORT`. */

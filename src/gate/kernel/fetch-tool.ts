@@ -188,6 +188,8 @@ async function exchange(
     const fail = (error: NodeJS.ErrnoException): void =>
       resolve(signal.aborted ? abortCode(signal) : failureOf(error));
     asking.on('error', fail);
+    // Who answers with another protocol is left, without an error.
+    asking.once('close', () => resolve(signal.aborted ? abortCode(signal) : 'CONNECTION_FAILED'));
     asking.once('response', (answer) => {
       const { statusCode = 0, headers } = answer;
       const done = (pieces: readonly Uint8Array[], isCut: boolean): void => {

@@ -5,7 +5,7 @@ import type { ModelRequest } from './model-api.js';
 /** What an API says of one of its requests. */
 export type CallBounds = Pick<
   ModelRequest,
-  'model' | 'isStream' | 'maxOutput' | 'choices' | 'images' | 'webSearches' | 'unbounded'
+  'model' | 'isStream' | 'isBackground' | 'maxOutput' | 'choices' | 'images' | 'webSearches' | 'unbounded'
 > & {
   /** Input tokens beyond those of the text of the body. */
   readonly addedInput: number;
@@ -34,7 +34,7 @@ export class BoundSum {
   }
 
   /** The bounds of a call whose answer has no images. */
-  of(call: Pick<CallBounds, 'model' | 'isStream' | 'choices' | 'maxOutput'>): CallBounds {
+  of(call: Pick<CallBounds, 'model' | 'isStream' | 'isBackground' | 'choices' | 'maxOutput'>): CallBounds {
     const { addedInput, webSearches, unbounded } = this;
     return { ...call, images: 0, webSearches, addedInput, unbounded };
   }

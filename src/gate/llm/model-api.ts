@@ -31,6 +31,8 @@ export interface ModelRequest {
   /** As the request names it. */
   readonly model: string;
   readonly isStream: boolean;
+  /** Whether the work goes on where the answer breaks off. Default false. */
+  readonly isBackground?: boolean | undefined;
   /** What the digest of the parameters is of: the body, strictly read. Of one that has no canonical form, its digest and length. */
   readonly params: JsonValue;
   /** A bound of the input in tokens: the bytes of the request, and what it makes the provider add. */
@@ -87,7 +89,7 @@ export interface ModelAnswer {
   readonly usage: ModelUsage | undefined;
   /**
    * Where no usage was stated: what was used at most for what came, every byte a token. Undefined where that is not known, since reasoning was
-   * or may have been hidden, or nothing came: then what was reserved is the only bound.
+   * or may have been hidden, nothing came, or the work goes on: then what was reserved is the only bound.
    */
   readonly estimate: ModelUsage | undefined;
   /** `unknown` where the answer broke off, or the work goes on behind it. */

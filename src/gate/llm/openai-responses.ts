@@ -10,7 +10,6 @@ import { invalid, type RequestMembers } from './request-body.js';
 
 /** Members that make no difference to what a call may cost. */
 const FREE: ReadonlySet<string> = new Set([
-  'background',
   'include',
   'instructions',
   'max_tool_calls',
@@ -78,9 +77,9 @@ export function readResponses(members: RequestMembers, known?: NamedAnswers): Ca
   if (!members.isOneOf('service_tier', 'auto', 'default')) sum.leaveOpen('service_tier');
   const mode = memberOf(members.object('reasoning') ?? {}, 'mode') ?? 'standard';
   if (mode !== 'standard') sum.leaveOpen('reasoning.mode');
-  const isStream = members.flag('stream');
+  const [isStream, isBackground] = [members.flag('stream'), members.flag('background')];
   sum.leaveOpen(...members.unknown(FREE));
-  return sum.of({ model, isStream, choices: 1, maxOutput: mostOutput([limit], 1) });
+  return sum.of({ model, isStream, isBackground, choices: 1, maxOutput: mostOutput([limit], 1) });
 }
 
 /** Searches are as many as all calls of tools, where that is limited. */

@@ -297,8 +297,11 @@ export class AnswerReader {
 
   /** By what came, where that is all of what was made until then. */
   #estimate(): ModelUsage | undefined {
-    const { request, usage, outputBytes, hasOutput, isOutputHidden } = this.#notes;
+    const { request, usage, outputBytes, hasOutput, isOutputHidden, isGoingOn, isEnded } = this.#notes;
     if (!hasOutput || isOutputHidden || this.#isUnread || mayThinkUnseen(request)) return undefined;
+    // What goes on is paid for, and not seen here.
+    const isCut = this.#events !== undefined && !isEnded;
+    if (isGoingOn || (isCut && request.isBackground === true)) return undefined;
     const output = Math.min(outputBytes, request.maxOutput ?? MAX_COUNT);
     if (usage === undefined || request.api !== 'anthropic-messages')
       return { input: request.inputBytes, output };

@@ -6,6 +6,7 @@
 
 import { ingestJson } from '../../base/json/ingest.js';
 import { isJsonObject, type JsonObject, type JsonValue, tryParse } from '../../base/json/value.js';
+import { sha256Base64url } from '../../base/bytes/sha256.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 
 /** The id of a request: `1` and `"1"` are two. */
@@ -85,9 +86,18 @@ export function memberOf(value: JsonValue | undefined, name: string): JsonValue 
   return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
+/** A longer text is not kept as a key: it takes memory, and V8 looks for it among all others of its length. */
+const MAX_KEY_CHARACTERS = 128;
+
+/** A text as a key that may be kept, however many there are: of a long one its digest. */
+export function keyOfText(text: string): string {
+  if (text.length <= MAX_KEY_CHARACTERS) return `s${text}`;
+  return `d${sha256Base64url(Buffer.from(text, 'utf16le'))}`;
+}
+
 /** An id as a key, its type included. */
 export function keyOfId(id: RpcId): string {
-  return typeof id === 'number' ? `n${id}` : `s${id}`;
+  return typeof id === 'number' ? `n${id}` : keyOfText(id);
 }
 
 export function isRpcId(value: JsonValue | undefined): value is RpcId {

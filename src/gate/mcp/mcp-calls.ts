@@ -17,7 +17,7 @@ import { escapeToolName } from '../../base/value/tool.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
 import { readRecords } from '../../log/read/read-records.js';
 import type { CallOutcome, Gate, GateCall, GateDecision } from '../gate.js';
-import { memberOf } from './json-rpc.js';
+import { keyOfText, memberOf } from './json-rpc.js';
 import type { GuardedCall, McpSubject } from './guarded-call.js';
 import { recordedDefinition, ToolDefinitions } from './tool-definitions.js';
 
@@ -300,16 +300,17 @@ export class McpCalls {
   /** The call goes on as a task. */
   awaitTask(call: OpenMcpCall, id: string, ttlMs: number | undefined): void {
     // Two calls cannot be one task: which of them ends is not to be known.
-    if (this.#tasks.has(id)) void this.lose(call, 'MCP_NOT_ANSWERED');
+    const key = keyOfText(id);
+    if (this.#tasks.has(key)) void this.lose(call, 'MCP_NOT_ANSWERED');
     if (!this.#calls.has(call)) return;
-    this.#tasks.set(id, call);
+    this.#tasks.set(key, call);
     const { ttlMs: own = DEFAULT_TTL_MS } = this.options;
     this.#expire(call, Math.min(own, ttlMs ?? Infinity), 'MCP_TASK_EXPIRED');
   }
 
-  /** The call that is a task; undefined for none that is open. */
-  taskOf(id: unknown): OpenMcpCall | undefined {
-    const call = typeof id === 'string' ? this.#tasks.get(id) : undefined;
+  /** The call that is a task, by the key of its id; undefined for none that is open. */
+  taskOf(key: string | undefined): OpenMcpCall | undefined {
+    const call = key === undefined ? undefined : this.#tasks.get(key);
     return call !== undefined && this.#calls.has(call) ? call : undefined;
   }
 
@@ -384,5 +385,5 @@ export function codeOf(error: unknown): string {
 }
 
 function keyOfInput(tool: string, asked: string, state: string | undefined): string {
-  return JSON.stringify([tool, asked, state ?? null]);
+  return JSON.stringify([tool, asked, state === undefined ? null : keyOfText(state)]);
 }

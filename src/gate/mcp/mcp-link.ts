@@ -26,6 +26,7 @@ import {
   isRpcId,
   isTwofold,
   keyOfId,
+  keyOfText,
   memberOf,
   readFrame,
   RPC_DENIED,
@@ -63,7 +64,7 @@ type Sent =
   /** Of the tools, whose answer is looked at. */
   | { readonly kind: 'list' }
   /** About a task: its state, or, in the legacy era, its result. */
-  | { readonly kind: 'task'; readonly id: string; readonly isResult: boolean };
+  | { readonly kind: 'task'; readonly key: string; readonly isResult: boolean };
 
 type Request = Extract<RpcFrame, { kind: 'request' }>;
 type Response = Extract<RpcFrame, { kind: 'response' }>;
@@ -486,13 +487,13 @@ export class McpLink {
   }
 
   #taskAnswered(
-    { id, isResult }: Extract<Sent, { kind: 'task' }>,
+    { key, isResult }: Extract<Sent, { kind: 'task' }>,
     value: JsonObject,
     message: Uint8Array,
     isAmbiguous: boolean,
   ): McpHandling {
     const result = memberOf(value, 'result');
-    const call = this.#calls.taskOf(id);
+    const call = this.#calls.taskOf(key);
     const isDigested = message.length <= MAX_DIGESTED_BYTES && !isAmbiguous;
     if (call !== undefined && isResult) {
       const outcome =
@@ -507,7 +508,8 @@ export class McpLink {
 
   /** The state of a task, as an answer or a notification tells it. */
   #taskTold(state: JsonValue | undefined, message: Uint8Array, isDigested = true): McpHandling {
-    const call = this.#calls.taskOf(readTask(state)?.id);
+    const id = readTask(state)?.id;
+    const call = this.#calls.taskOf(id === undefined ? undefined : keyOfText(id));
     const outcome = call === undefined ? undefined : taskOutcome(state, isDigested);
     if (call === undefined || outcome === undefined)
       return { step: { kind: 'forward', message }, overtakes: true };
@@ -696,7 +698,7 @@ function sentOf(method: string, params: JsonValue | undefined): Sent {
   const id = memberOf(params, 'taskId');
   const isOfTask = method === 'tasks/get' || method === 'tasks/result' || method === 'tasks/cancel';
   if (!isOfTask || typeof id !== 'string') return { kind: 'plain' };
-  return { kind: 'task', id, isResult: method === 'tasks/result' };
+  return { kind: 'task', key: keyOfText(id), isResult: method === 'tasks/result' };
 }
 
 /** The calls of models that a result, or the state of a task, asks for. */

@@ -7,7 +7,7 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { isJsonObject, type JsonValue } from '../../base/json/value.js';
 import { sha256Digest } from '../../base/value/digest.js';
 import type { PolicyCheck } from '../../log/policy/evaluator.js';
-import { memberOf } from './json-rpc.js';
+import { keyOfText, memberOf } from './json-rpc.js';
 
 /** What a decision records of the definition of a tool. */
 export const DEFINITION_CODE = 'MCP_TOOL_DEFINITION';
@@ -26,7 +26,7 @@ export interface FoundDefinition {
 }
 
 export class ToolDefinitions {
-  /** The last of each tool, by its name, as base64url of SHA-256. */
+  /** The last of each tool, by the key of its name, as base64url of SHA-256. */
   readonly #listed = new Map<string, string>();
   /** Likewise, the first. */
   readonly #first = new Map<string, string>();
@@ -40,11 +40,12 @@ export class ToolDefinitions {
       const { _meta, ...definition } = tool;
       void _meta;
       const digest = tryDigest(definition);
-      const before = this.#listed.get(name);
+      const key = keyOfText(name);
+      const before = this.#listed.get(key);
       if (before !== undefined && before !== digest) changed.push(name);
       if (before === undefined && this.#listed.size === MAX_DEFINITIONS) continue;
-      if (before === undefined) this.#first.set(name, digest);
-      this.#listed.set(name, digest);
+      if (before === undefined) this.#first.set(key, digest);
+      this.#listed.set(key, digest);
     }
     return changed;
   }
@@ -54,7 +55,7 @@ export class ToolDefinitions {
    * @param pinned - The definition to hold it to; null for none yet; undefined where tools are not pinned
    */
   find(name: string, pinned: string | null | undefined): FoundDefinition {
-    const digest = this.#listed.get(name);
+    const digest = this.#listed.get(keyOfText(name));
     if (pinned === undefined) return { checks: digest === undefined ? [] : [checkOf(digest)] };
     if (digest === undefined)
       return {
@@ -73,7 +74,7 @@ export class ToolDefinitions {
 
   /** The definition that was listed first; undefined for none. */
   firstOf(name: string): string | undefined {
-    return this.#first.get(name);
+    return this.#first.get(keyOfText(name));
   }
 }
 

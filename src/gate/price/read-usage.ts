@@ -131,17 +131,26 @@ class Raw {
   }
 }
 
+/**
+ * The output with what the total has beside input and output: some providers state reasoning there alone, or beside the output, and charge
+ * for it as output.
+ */
+function withRest(input: number, output: number, total = 0): number {
+  return Math.max(output, total - input);
+}
+
 /** The cache is within the input; what of the cache is audio is not said, so that the audio counts in full. */
 function readOpenaiChat(raw: Raw): ModelUsage {
   const input = raw.needed('prompt_tokens');
   const details = raw.object('prompt_tokens_details');
   const outputs = raw.object('completion_tokens_details');
   const inputAudio = details.count('audio_tokens');
+  const total = raw.count('total_tokens');
   // Embeddings have no output.
-  const isInputOnly = !raw.has('completion_tokens') && raw.count('total_tokens') === input;
+  const isInputOnly = !raw.has('completion_tokens') && total === input;
   return {
     input,
-    output: isInputOnly ? 0 : raw.needed('completion_tokens'),
+    output: isInputOnly ? 0 : withRest(input, raw.needed('completion_tokens'), total),
     cacheRead: within(details.count('cached_tokens'), input, inputAudio),
     cacheWrite: details.count('cache_write_tokens'),
     inputAudio,
@@ -157,9 +166,10 @@ function within(part: number | undefined, whole: number, other = 0): number | un
 
 function readOpenaiResponses(raw: Raw): ModelUsage {
   const details = raw.object('input_tokens_details');
+  const input = raw.needed('input_tokens');
   return {
-    input: raw.needed('input_tokens'),
-    output: raw.needed('output_tokens'),
+    input,
+    output: withRest(input, raw.needed('output_tokens'), raw.count('total_tokens')),
     cacheRead: details.count('cached_tokens'),
     cacheWrite: details.count('cache_write_tokens'),
     reasoning: raw.object('output_tokens_details').count('reasoning_tokens'),

@@ -6,7 +6,13 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type HttpServer, listen, type ListenPlace, urlOf } from '../../base/platform/serve-http.js';
+import {
+  closeQueued,
+  type HttpServer,
+  listen,
+  type ListenPlace,
+  urlOf,
+} from '../../base/platform/serve-http.js';
 import { removeStale } from '../service/serve-gate.js';
 import { endToEnd, findRequestFault, isLoopback, isOwnHost, reasonOf, requestHeaders } from './headers.js';
 import { type AnswerObserver, type ProxyFault, Watch } from './observer.js';
@@ -134,6 +140,7 @@ export async function serveProxy(options: ServeProxyOptions): Promise<HttpServer
     (request, response) => void proxy.answer(request, response),
   );
   server.maxConnections = MAX_CONNECTIONS;
+  closeQueued(server);
   // Node would leave out what is above it.
   server.maxHeadersCount = 0;
   try {

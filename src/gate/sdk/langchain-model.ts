@@ -1,7 +1,10 @@
 /** Chat models of LangChain: their names, and what their messages state of usage. */
 
 import type { GuardContext } from '../../log/agent/guard.js';
-import { meterUsage, type ModelGuardOptions, tokensOf } from './usage.js';
+import { readUsage } from '../price/read-usage.js';
+import { meterUsage, type ModelGuardOptions, type StatedUsage, tokensOf } from './usage.js';
+
+type Raw = Readonly<Record<string, unknown>>;
 
 export interface Named {
   readonly model: string;
@@ -30,20 +33,30 @@ export function meterAnswer(
   named: Named,
   options: ModelGuardOptions,
 ): void {
-  type Raw = Readonly<Record<string, unknown>>;
   const { usage_metadata: usage = {}, response_metadata: response = {} } = (answer ?? {}) as {
     readonly usage_metadata?: Raw;
     readonly response_metadata?: Raw;
   };
-  const [ins, outs] = [usage['input_token_details'], usage['output_token_details']] as (Raw | undefined)[];
   const answered = response['model_name'] ?? response['model'];
-  const stated = tokensOf({
-    input: usage['input_tokens'],
-    output: usage['output_tokens'],
-    cacheRead: ins?.['cache_read'],
-    cacheWrite: ins?.['cache_creation'],
-    reasoning: outs?.['reasoning'],
-  });
   const model = typeof answered === 'string' && answered !== '' ? answered : named.model;
-  meterUsage(context, { ...named, model, ...stated }, options);
+  meterUsage(context, { ...named, model, ...readStated(usage) }, options);
+}
+
+/** What cannot be read is left for the meter to report. */
+function readStated(usage: Raw): Omit<StatedUsage, 'model' | 'provider'> {
+  try {
+    return readUsage('langchain', usage) ?? {};
+  } catch {
+    const [ins, outs] = [usage['input_token_details'], usage['output_token_details']] as (Raw | undefined)[];
+    return tokensOf({
+      input: usage['input_tokens'],
+      output: usage['output_tokens'],
+      cacheRead: ins?.['cache_read'],
+      cacheWrite: ins?.['cache_creation'],
+      cacheWrite1h: ins?.['ephemeral_1h_input_tokens'],
+      inputAudio: ins?.['audio'],
+      reasoning: outs?.['reasoning'],
+      outputAudio: outs?.['audio'],
+    });
+  }
 }

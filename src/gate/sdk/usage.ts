@@ -17,8 +17,12 @@ export interface StatedUsage {
   readonly input?: number | undefined;
   readonly output?: number | undefined;
   readonly cacheRead?: number | undefined;
+  /** But for what is kept for an hour. */
   readonly cacheWrite?: number | undefined;
+  readonly cacheWrite1h?: number | undefined;
+  readonly inputAudio?: number | undefined;
   readonly reasoning?: number | undefined;
+  readonly outputAudio?: number | undefined;
 }
 
 export interface ModelGuardOptions extends CallGuardOptions {
@@ -68,7 +72,10 @@ const TOKENS = [
   ['tokens.output', 'output'],
   ['tokens.input.cache_read', 'cacheRead'],
   ['tokens.input.cache_creation', 'cacheWrite'],
+  ['tokens.input.cache_creation.1h', 'cacheWrite1h'],
+  ['tokens.input.audio', 'inputAudio'],
   ['tokens.output.reasoning', 'reasoning'],
+  ['tokens.output.audio', 'outputAudio'],
 ] as const;
 
 /** What a model or its provider may be recorded as; every name in use is. */

@@ -67,6 +67,12 @@ export class Relay {
         },
       );
       asked.on('error', fail);
+      // Who answers with another protocol is left, without an error; what was answered may be read yet.
+      let isAnswered = false;
+      asked.once('response', () => (isAnswered = true));
+      asked.once('close', () => {
+        if (!isAnswered) resolve('lost');
+      });
       asked.end(method === 'GET' ? undefined : body);
     });
   }

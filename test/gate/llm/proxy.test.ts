@@ -272,10 +272,11 @@ describe('an answer that is not as it should be', () => {
   const use = async (
     script: Script,
     body: object = chat(100),
+    path = '/v1/chat/completions',
   ): Promise<{ event: Event | undefined; most: Record<string, string>; status: number; verdict: string }> => {
     const place = memoryPlace();
     const { url, close } = await openModels(place, script);
-    const got = await send(url, '/v1/chat/completions', body).catch(() => ({ status: 0 }));
+    const got = await send(url, path, body).catch(() => ({ status: 0 }));
     await close();
     const events = place.events();
     return {
@@ -334,6 +335,17 @@ describe('an answer that is not as it should be', () => {
     expect(usd).toBeGreaterThan(0.000008);
     expect(usd).toBeLessThanOrEqual(Number(most['usd']));
     expect(event).toMatchObject({ meter_basis_by_unit: { usd: 'estimated' } });
+    expect(verdict).toBe('ok');
+  });
+
+  it('one that goes on in the background: all is charged that was reserved', async () => {
+    const { event, most, verdict } = await use(
+      json(JSON.stringify({ id: 'resp_1', model: 'm-1', status: 'queued', output: [], usage: null })),
+      { model: 'm-1', input: 'Write a book.', max_output_tokens: 50_000, background: true },
+      '/v1/responses',
+    );
+    expect(event?.outcome).toBe('unknown');
+    expect(usedBy(event)).toMatchObject({ usd: most['usd'], 'tokens.output': '50000' });
     expect(verdict).toBe('ok');
   });
 
@@ -421,6 +433,28 @@ describe('an answer that is not as it should be', () => {
 
 describe('an Idempotency-Key', () => {
   const key = { 'Idempotency-Key': 'key-1' };
+
+  it('of a call that was denied as another one ran is allowed when that has ended', async () => {
+    const place = memoryPlace();
+    const held: (() => void)[] = [];
+    const bounds = { meterCaps: { usd: '1' }, concurrencyLimit: 1 };
+    const script: Script = (...asked) => {
+      if (held.length > 0) answerChat()(...asked);
+      else held.push(() => answerChat()(...asked));
+    };
+    const { url, upstream, over } = await openModels(place, script, { bounds });
+    const first = send(url, '/v1/chat/completions', chat());
+    await expect.poll(() => upstream.seen).toHaveLength(1);
+    const denied = await send(url, '/v1/chat/completions', chat(), key);
+    expect(denied).toMatchObject({ status: 429, json: { error: { code: 'CONCURRENCY_EXCEEDED' } } });
+    expect(denied.headers['retry-after']).toBe('1');
+    held[0]?.();
+    await first;
+    await over(2);
+    expect((await send(url, '/v1/chat/completions', chat(), key)).status).toBe(200);
+    await over(3);
+    expect(await place.verdict()).toBe('ok');
+  });
 
   it('has one reservation while its call is open, here and elsewhere', async () => {
     const place = memoryPlace();

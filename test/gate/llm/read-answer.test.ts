@@ -680,7 +680,15 @@ describe('usage', () => {
 
   it('of work that goes on is not there yet', () => {
     const text = JSON.stringify(response({ status: 'queued', usage: null, output: [] }));
-    expect(read(RESPONSES_CALL, text)).toMatchObject({ outcome: 'unknown', usage: undefined });
+    const unknown = { outcome: 'unknown', usage: undefined, estimate: undefined };
+    expect(read(RESPONSES_CALL, text)).toMatchObject(unknown);
+    const call = callOf(RESPONSES, { model: 'gpt-4o', input: 'hi', background: true, stream: true });
+    const begun = events(
+      { type: 'response.created', response: response({ status: 'queued', usage: null, output: [] }) },
+      { type: 'response.output_text.delta', delta: 'H' },
+    );
+    expect(read(call, begun, { isBroken: true })).toMatchObject(unknown);
+    expect(read({ ...call, isBackground: false }, begun, { isBroken: true }).estimate).toBeDefined();
   });
 
   it('of sound by its length is none', () => {

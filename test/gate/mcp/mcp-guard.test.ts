@@ -9,7 +9,18 @@ import { LineFrames, type LongLine } from '../../../src/gate/mcp/line-frames.js'
 import { McpGuard } from '../../../src/gate/mcp/mcp-guard.js';
 import { memoryPlace, usedBy } from '../../agent/support.js';
 import { reopen } from '../support.js';
-import { bytesOf, call, guardOver, MODERN, openGuard, result, stepOf, story, TEXT } from './support.js';
+import {
+  type Became,
+  bytesOf,
+  call,
+  guardOver,
+  MODERN,
+  openGuard,
+  result,
+  stepOf,
+  story,
+  TEXT,
+} from './support.js';
 
 const cancelled = (requestId: unknown): object => ({
   jsonrpc: '2.0',
@@ -663,5 +674,30 @@ describe('a guard', () => {
   ])('refuses %s', (_, options) => {
     const open = (): Promise<never> => Promise.reject(new Error());
     expect(() => new McpGuard({ open, server: 's', ...options })).toThrow(/McpGuard|usd/);
+  });
+});
+
+describe('long ids', () => {
+  const long = (end: string): string => `${'x'.repeat(2 ** 18)}${end}`;
+
+  it('are told apart', async () => {
+    const { link } = await openGuard(memoryPlace());
+    const from = (id: string): Promise<Became> =>
+      stepOf(link.fromClient(bytesOf({ jsonrpc: '2.0', id, method: 'resources/list' })));
+    expect((await from(long('a')))[0]).toBe('>');
+    expect((await from(long('b')))[0]).toBe('>');
+    expect((await from(long('a')))[0]).toBe('<');
+    const answer = bytesOf({ jsonrpc: '2.0', id: long('b'), result: {} });
+    expect((await stepOf(link.fromServer(answer)))[0]).toBe('>');
+    expect(await stepOf(link.fromServer(answer))).toBe('dropped');
+  });
+
+  it('take little memory, however many are not answered', async () => {
+    const { link } = await openGuard(memoryPlace());
+    const before = process.memoryUsage().rss;
+    // In all, 160 MiB.
+    for (let n = 0; n < 640; n += 1)
+      await link.fromClient(bytesOf({ jsonrpc: '2.0', id: long(`${n}`), method: 'resources/list' })).step;
+    expect(process.memoryUsage().rss - before).toBeLessThan(110 * 1024 * 1024);
   });
 });

@@ -481,6 +481,28 @@ describe('what breaks', () => {
     }
   });
 
+  it.each(['is being made', 'has come'])(
+    'a client that leaves ends what it sent behind another request: its answer %s',
+    async (how) => {
+      const upstream = await serveUpstream((request, response) => {
+        if (request.url === '/second' && how === 'has come') response.end('second');
+      });
+      const proxy = await openProxy(upstream.url);
+      const client = connect(proxy.port, '127.0.0.1');
+      const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
+      client.write(ask('/first') + ask('/second'));
+      await expect.poll(() => upstream.seen).toHaveLength(2);
+      const [first, second] = proxy.sights;
+      if (how === 'has come') await second?.ended;
+      client.destroy();
+      const left = { code: 'CLIENT_LEFT', wasSent: true };
+      expect(await first?.ended).toEqual(left);
+      expect(await second?.ended).toEqual(how === 'has come' ? undefined : left);
+      // Whatever is not over would be waited for.
+      await proxy.close();
+    },
+  );
+
   it('a client that has left while the handler thinks is not asked for', async () => {
     const upstream = await serveUpstream((_, response) => response.end('ok'));
     let begun: () => void = () => undefined;

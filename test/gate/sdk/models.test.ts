@@ -14,6 +14,7 @@ import { meters } from '../../../src/base/value/meter.js';
 import type { CallPricing } from '../../../src/log/agent/model-usage.js';
 import type { LiveLedger } from '../../../src/log/agent/live-ledger.js';
 import { errorOf } from '../../writer/support.js';
+import { model, pricesOf } from '../samples.js';
 import { ToolMessage } from './fakes.js';
 import { endsOf, executionsOf, openFor } from './kit.js';
 
@@ -242,6 +243,39 @@ describe.each(Object.entries(KITS))('%s', (_name, { tool, modelId, ask }) => {
   });
 });
 
+it('langchain: sound and what is cached for an hour have their own prices', async () => {
+  const { place, ledger } = await openFor('llm.openai/m-1', { usd: '1' });
+  const list = pricesOf(
+    model({
+      provider: 'openai',
+      periods: [
+        {
+          prices: [
+            { unit: 'tokens.input', usd: '0.000001' },
+            { unit: 'tokens.input.cache_creation', usd: '0.000002' },
+            { unit: 'tokens.input.cache_creation.1h', usd: '0.00001' },
+            { unit: 'tokens.input.audio', usd: '0.0001' },
+            { unit: 'tokens.output', usd: '0.000001' },
+            { unit: 'tokens.output.audio', usd: '0.001' },
+          ],
+        },
+      ],
+    }),
+  );
+  const { wrapModelCall } = guardMiddleware(ledger, { ToolMessage, models: { prices: list } });
+  const llm = { getLsParams: () => ({ ls_provider: 'openai', ls_model_name: 'm-1' }) };
+  const usage = {
+    input_tokens: 100,
+    output_tokens: 10,
+    input_token_details: { audio: 50, cache_creation: 20, ephemeral_1h_input_tokens: 10 },
+    output_token_details: { audio: 4 },
+  };
+  await wrapModelCall?.({ model: llm, messages: ['go'] }, () => ({ content: 'hi', usage_metadata: usage }));
+  // 30 and 10 and 10 of input, 50 of sound; 6 of output and 4 of sound.
+  expect(usedBy(executionsOf(place)[0])['usd']).toBe('0.009156');
+  expect(await place.verdict()).toBe('ok');
+});
+
 /** How a stream is made: of pieces, each a number of text or what ends it. */
 interface StreamKit {
   /** Begins a stream; its pieces of text, and how to leave it. */
@@ -365,6 +399,28 @@ it('ai: a stream with an error for a piece is unknown, and ends for its reader a
   const seen: object[] = [];
   for await (const part of stream as unknown as AsyncIterable<object>) seen.push(part);
   expect(seen).toEqual(parts);
+  expect(endsOf(place)).toEqual(['unknown']);
+  expect(amountsOf(executionsOf(place)[0])).toMatchObject({ usd: '0.5' });
+  expect(await place.verdict()).toBe('ok');
+});
+
+it('ai: a stream that is cancelled while its model is silent ends at once', async () => {
+  const { place, ledger } = await openFor('llm.openai/m-1', CAPS);
+  let signal: AbortSignal | undefined;
+  const doStream = async (how: { readonly abortSignal?: AbortSignal }) => {
+    signal = how.abortSignal;
+    return { stream: new ReadableStream({ start: (each) => each.enqueue({ type: 'text-delta' }) }) };
+  };
+  const guarded = guardAiModel(ledger, { ...aiModel(() => undefined), doStream }, STREAMED);
+  const { stream } = await guarded.doStream({});
+  const reader = stream.getReader();
+  await reader.read();
+  const waiting = reader.read();
+  // The next piece is asked for by then.
+  await new Promise((resolve) => setImmediate(resolve));
+  await reader.cancel();
+  expect(await waiting).toMatchObject({ done: true });
+  expect(signal?.aborted).toBe(true);
   expect(endsOf(place)).toEqual(['unknown']);
   expect(amountsOf(executionsOf(place)[0])).toMatchObject({ usd: '0.5' });
   expect(await place.verdict()).toBe('ok');
