@@ -189,12 +189,12 @@ export {
 } from '../log/fleet/settle.js';
 export {
   anchorLedger,
-  anchorToCheckpoint,
+  anchorsToCheckpoints,
   readLedgerAnchors,
   verifyAnchoringParent,
   type AnchoringParent,
   type AnchorOptions,
-  type LastAnchors,
+  type AnchorsByChild,
   type LedgerAnchor,
   type RecordedAnchor,
 } from '../log/fleet/anchor.js';

@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { NorthrootError } from '../../src/base/error.js';
 import type { FleetReport } from '../../src/format/schema/generated/types.js';
-import { anchorLedger } from '../../src/log/fleet/anchor.js';
+import { anchorLedger, anchorsToCheckpoints, verifyAnchoringParent } from '../../src/log/fleet/anchor.js';
 import { listFleet, parseFleetList } from '../../src/log/fleet/list-fleet.js';
 import { settleSlices } from '../../src/log/fleet/settle.js';
 import { openSlice } from '../../src/log/fleet/slice.js';
 import { verifyFleet } from '../../src/log/fleet/verify-fleet.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { openLedger } from '../../src/log/tile/tile-tree.js';
 import { writeTiles } from '../../src/log/tile/tile-writer.js';
 import { begin, create, createChild, createParent, int, makeFolder, open, spend } from './kit.js';
@@ -266,5 +267,39 @@ describe('an anchor', () => {
     expect((await verifyFleet([path('z')])).anchors).toMatchObject([
       { relation: 'missing', child_path: null },
     ]);
+  });
+
+  it('finds a fork that was anchored too, and names earlier anchors only where they do not hold', async () => {
+    const path = makePlace('anchored-forks');
+    const parent = await create(path('p'));
+    let child = await create(path('c'));
+    const grow = async (type: string): Promise<void> => {
+      for (let n = 0; n < 3; n += 1) await child.append({ event: note(type, n) });
+      await child.checkpoint();
+      await anchorLedger(parent, () => openLedger(path('c')));
+    };
+    await grow('x.note');
+    await grow('x.more');
+    const relations = async (): Promise<unknown[]> => {
+      const { anchors, exit_status: status } = await verifyFleet([path('c'), path('p')]);
+      return [status, ...anchors.map(({ tree_size: size, relation }) => [size, relation])];
+    };
+    expect(await relations()).toEqual([0, [8, 'extends']]);
+    await child.close();
+    cut(path('c'), 6);
+    child = await open(path('c'));
+    await grow('x.fork');
+    expect(await relations()).toEqual([1, [8, 'forked'], [9, 'extends']]);
+    const { anchors } = await verifyAnchoringParent(await openLedger(path('p')));
+    const held = anchorsToCheckpoints(anchors.get(child.genesisId) ?? [], 'p');
+    const { checkpoints } = await verifyLedger(path('c'), { checkpoints: held });
+    expect(checkpoints.anchors?.map(({ relation }) => relation)).toEqual(['forked', 'extends']);
+    // Of the same size, the later one hides the earlier one as little.
+    await child.close();
+    cut(path('c'), 6);
+    child = await open(path('c'));
+    await grow('x.fork.again');
+    expect(await relations()).toEqual([1, [8, 'forked'], [9, 'forked'], [9, 'extends']]);
+    await Promise.all([parent.close(), child.close()]);
   });
 });

@@ -10,7 +10,7 @@ import type { BundleResult, TrustPolicy } from '../../format/schema/generated/ty
 import {
   AnchorList,
   type AnchoringParent,
-  anchorToCheckpoint,
+  anchorsToCheckpoints,
   verifyAnchoringParent,
 } from '../../log/fleet/anchor.js';
 import { readHead } from '../../log/fleet/list-fleet.js';
@@ -419,15 +419,15 @@ async function verifyAnchoringBundle(
   bytes: Uint8Array,
   options: Pick<VerifyBundleOptions, 'name' | 'trust' | 'now'>,
 ): Promise<Pick<AnchoringParent, 'parent' | 'anchors'>> {
-  const last = new AnchorList();
+  const list = new AnchorList();
   const { parent } = await verifyParentBundle(bytes, {
     ...options,
     onRecord: ({ examined, ordinal }) => {
-      if (examined !== undefined) last.take(examined, ordinal);
+      if (examined !== undefined) list.take(examined, ordinal);
       return undefined;
     },
   });
-  return { parent, anchors: parent.isInvalid ? new Map() : last.anchors };
+  return { parent, anchors: parent.isInvalid ? new Map() : list.anchors };
 }
 
 /** Verifies the parents, one after the other. */
@@ -460,8 +460,8 @@ async function readParents(
     if (parents.some((each) => each.ledgerId === verified.parent.ledgerId))
       throw usageError(`--parent ${printable(path)}: expected each ledger once`);
     parents.push(verified.parent);
-    const anchor = ledgerId === undefined ? undefined : verified.anchors.get(ledgerId);
-    if (anchor !== undefined) anchors.push(anchorToCheckpoint(anchor, path));
+    const own = ledgerId === undefined ? undefined : verified.anchors.get(ledgerId);
+    anchors.push(...anchorsToCheckpoints(own ?? [], path));
   }
   return { parents, anchors };
 }

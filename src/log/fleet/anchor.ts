@@ -149,59 +149,66 @@ async function describeAnchor(
 /** In canonical text; inside a string the quotes would be escaped. */
 const MARK = Buffer.from(`"event_type":"${ANCHOR_TYPE}"`);
 
-/** The last anchor of each child, by the child's id. */
-export type LastAnchors = ReadonlyMap<string, RecordedAnchor>;
+/**
+ * The anchors of each child, by the child's id, the furthest last. Earlier ones count too: who forked a child may have had the fork
+ * anchored as well.
+ */
+export type AnchorsByChild = ReadonlyMap<string, readonly RecordedAnchor[]>;
 
 /**
- * The last anchors in a ledger that was verified. What is no anchor, or names itself one and is malformed, is passed over.
+ * The anchors in a ledger that was verified. What is no anchor, or names itself one and is malformed, is passed over.
  * @throws NorthrootError when the source cannot be read; the signal's reason
  */
-export async function readLedgerAnchors(source: LedgerSource, signal?: AbortSignal): Promise<LastAnchors> {
-  const last = new AnchorList();
+export async function readLedgerAnchors(source: LedgerSource, signal?: AbortSignal): Promise<AnchorsByChild> {
+  const list = new AnchorList();
   for await (const { line, takesPlace, ordinal } of readLines(source, { signal })) {
     if (!takesPlace || line.length > MAX_LINE_BYTES) continue;
     const { buffer, byteOffset, length } = line.bytes;
     if (Buffer.from(buffer, byteOffset, length).includes(MARK))
-      last.take(examineLine(line.bytes, 'records'), ordinal);
+      list.take(examineLine(line.bytes, 'records'), ordinal);
   }
-  return last.anchors;
+  return list.anchors;
 }
 
 /** A ledger that was verified as one that sets amounts aside, and anchors others. */
 export interface AnchoringParent extends VerifiedParent {
   /** Empty where it is invalid: then they show nothing. */
-  readonly anchors: LastAnchors;
+  readonly anchors: AnchorsByChild;
 }
 
-/** `verifyParent`, with the last anchors of other ledgers in it. @throws as `verifyParent` */
+/** `verifyParent`, with the anchors of other ledgers in it. @throws as `verifyParent` */
 export async function verifyAnchoringParent(
   source: LedgerSource,
   options: Omit<VerifyOptions, 'onRecord'> = {},
 ): Promise<AnchoringParent> {
-  const last = new AnchorList();
+  const list = new AnchorList();
   const verified = await verifyParent(source, {
     ...options,
     onRecord: ({ examined, ordinal }) => {
-      if (examined !== undefined) last.take(examined, ordinal);
+      if (examined !== undefined) list.take(examined, ordinal);
       return undefined;
     },
   });
-  return { ...verified, anchors: verified.result.hasInvalid ? new Map() : last.anchors };
+  return { ...verified, anchors: verified.result.hasInvalid ? new Map() : list.anchors };
 }
 
 export class AnchorList {
-  readonly #last = new Map<string, RecordedAnchor>();
+  /** Each tree once, by the child's id and what the note says. */
+  readonly #trees = new Map<string, Map<string, RecordedAnchor>>();
 
-  get anchors(): LastAnchors {
-    return this.#last;
+  get anchors(): AnchorsByChild {
+    const bySize = (trees: Map<string, RecordedAnchor>): RecordedAnchor[] =>
+      [...trees.values()].sort((a, b) => a.treeSize - b.treeSize || a.seq - b.seq);
+    return new Map([...this.#trees].map(([childId, trees]) => [childId, bySize(trees)]));
   }
 
   /** @param ordinal - Of the record */
   take(examined: ExaminedLine, ordinal: number): void {
     const anchor = examined.eventType === ANCHOR_TYPE ? anchorOf(examined, ordinal) : undefined;
     if (anchor === undefined) return;
-    const before = this.#last.get(anchor.childId);
-    if (before === undefined || anchor.treeSize >= before.treeSize) this.#last.set(anchor.childId, anchor);
+    const { childId, origin, treeSize, root } = anchor;
+    const trees = this.#trees.get(childId) ?? new Map<string, RecordedAnchor>();
+    this.#trees.set(childId, trees.set(`${treeSize} ${root} ${origin}`, anchor));
   }
 }
 
@@ -226,7 +233,15 @@ function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefin
   };
 }
 
-/** An anchor as a checkpoint that the user holds, for a verification of the child. @param parent - The parent's name */
-export function anchorToCheckpoint({ note, seq }: RecordedAnchor, parent: string): Anchor {
-  return { name: `${parent} (anchor, seq ${seq})`, note: encodeUtf8(note) };
+/** Anchors of a child as checkpoints that the user holds, for its verification. @param parent - The parent's name */
+export function anchorsToCheckpoints(anchors: readonly RecordedAnchor[], parent: string): Anchor[] {
+  return anchors.map((anchor, index) => {
+    const note = encodeUtf8(anchor.note);
+    return { name: nameOfAnchor(anchor, parent), note, isEarlier: index < anchors.length - 1 };
+  });
+}
+
+/** What an anchor is called as a checkpoint. */
+export function nameOfAnchor({ seq }: RecordedAnchor, parent: string): string {
+  return `${parent} (anchor, seq ${seq})`;
 }

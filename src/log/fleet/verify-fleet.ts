@@ -25,12 +25,18 @@ import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import { EXIT_STATUS } from '../../rules/report/exit-status.js';
 import { listNotChecked } from '../../rules/report/not-checked.js';
 import { toFindingJson } from '../../rules/report/report.js';
-import type { Anchor, AnchorOutcome } from '../../rules/verify/anchors.js';
+import type { AnchorOutcome } from '../../rules/verify/anchors.js';
 import { ParentLedger, ParentLedgers, type Parents } from '../../rules/verify/parents.js';
 import { type VerificationResult, verifyParent } from '../../rules/verify/run-verification.js';
 import { placeName } from '../fs/place.js';
 import { openLedger } from '../tile/tile-tree.js';
-import { ANCHOR_TYPE, readLedgerAnchors, type RecordedAnchor, anchorToCheckpoint } from './anchor.js';
+import {
+  ANCHOR_TYPE,
+  anchorsToCheckpoints,
+  nameOfAnchor,
+  readLedgerAnchors,
+  type RecordedAnchor,
+} from './anchor.js';
 import {
   type FleetPart,
   joinSlices,
@@ -86,11 +92,10 @@ interface Member extends Omit<FleetHead, 'ledgerId'> {
   isStale: boolean;
 }
 
-/** An anchor, who recorded it, and how it is held against its ledger. */
+/** What a ledger anchored of another, the furthest last. */
 interface Anchored {
-  readonly anchor: RecordedAnchor;
+  readonly anchors: readonly RecordedAnchor[];
   readonly by: Member;
-  readonly held: Anchor;
 }
 
 /**
@@ -197,7 +202,7 @@ class Fleet {
         now,
         maxFindings,
         signal,
-        checkpoints: member.anchored.map(({ held }) => held),
+        checkpoints: member.anchored.flatMap(({ anchors, by }) => anchorsToCheckpoints(anchors, by.path)),
         ...((source.size ?? Infinity) > ONE_THREAD_BYTES ? {} : { threads: 1 }),
       };
       const { result, parent } = await verifyParent(source, options, this.#parents);
@@ -233,10 +238,10 @@ class Fleet {
       for (const other of this.#spenders.get(toDigestText(ledgerId)) ?? []) other.isStale = true;
     }
     if (hasInvalid || !state.countsByType.has(ANCHOR_TYPE)) return;
-    const anchors = await readLedgerAnchors(await openLedger(member.path), this.#options.signal);
-    for (const [childId, anchor] of anchors) {
+    const byChild = await readLedgerAnchors(await openLedger(member.path), this.#options.signal);
+    for (const [childId, anchors] of byChild) {
       const child = this.#byId.get(childId);
-      const seen = { anchor, by: member, held: anchorToCheckpoint(anchor, member.path) };
+      const seen = { anchors, by: member };
       if (child === undefined) {
         const others = this.#missingAnchors.get(childId);
         if (others === undefined) this.#missingAnchors.set(childId, [seen]);
@@ -287,12 +292,20 @@ class Fleet {
   #anchors(): FleetAnchor[] {
     const found = this.#members.flatMap(({ anchored, facts, path }) => {
       const relations = new Map(facts?.anchors.map(({ name, relation }) => [name, relation]));
-      return anchored.map(({ anchor, by, held }): FleetAnchor =>
-        anchorJson(anchor, by, path, relations.get(held.name) ?? 'missing'),
+      return anchored.flatMap(({ anchors, by }) =>
+        anchors.flatMap((anchor): FleetAnchor[] => {
+          const relation = relations.get(nameOfAnchor(anchor, by.path));
+          // Of the earlier ones, those that the ledger does not extend.
+          if (relation === undefined && anchor !== anchors.at(-1)) return [];
+          return [anchorJson(anchor, by, path, relation ?? 'missing')];
+        }),
       );
     });
     const missing = [...this.#missingAnchors.values()].flat();
-    return [...found, ...missing.map(({ anchor, by }) => anchorJson(anchor, by, null, 'missing'))];
+    return [
+      ...found,
+      ...missing.map(({ anchors, by }) => anchorJson(anchors.at(-1) as RecordedAnchor, by, null, 'missing')),
+    ];
   }
 }
 

@@ -16,6 +16,8 @@ import type { VerifyState } from './state.js';
 export interface Anchor {
   readonly name: string;
   readonly note: Uint8Array;
+  /** Whether a further one by the same holder follows: there is an outcome only where the ledger does not extend it. */
+  readonly isEarlier?: boolean;
 }
 
 /** Whether a ledger extends an anchor, is shorter, has another history, or is another log. */
@@ -40,6 +42,7 @@ export function isOfLedger({ relation, note }: AnchorOutcome): boolean {
 
 interface Watched {
   readonly name: string;
+  readonly isEarlier: boolean;
   readonly isPublished: boolean;
   readonly note: SignedCheckpoint;
   root: string | undefined;
@@ -56,8 +59,8 @@ export class AnchorWatch {
    * @throws NorthrootError `NOTE_MALFORMED` when an anchor is no checkpoint
    */
   constructor(anchors: readonly Anchor[], published?: Anchor) {
-    const watch = ({ name, note }: Anchor, isPublished: boolean): Watched => {
-      return { name, isPublished, note: parseAnchor(name, note), root: undefined };
+    const watch = ({ name, note, isEarlier = false }: Anchor, isPublished: boolean): Watched => {
+      return { name, isEarlier, isPublished, note: parseAnchor(name, note), root: undefined };
     };
     this.#inOrder = [
       ...(published === undefined ? [] : [watch(published, true)]),
@@ -126,7 +129,9 @@ export class AnchorWatch {
 
   /** The outcome of each, in the given order. MUST be called at the end. */
   judge(state: VerifyState): AnchorOutcome[] {
-    return this.#inOrder.map(({ name, isPublished, note, root }) => {
+    return this.#inOrder.flatMap(({ name, isEarlier, isPublished, note, root }) => {
+      const relation = relationOf(state, note, root);
+      if (isEarlier && relation === 'extends') return [];
       const { size } = note.checkpoint;
       const signatures = judgeLedgerNote(
         state,
@@ -136,7 +141,7 @@ export class AnchorWatch {
           findRevocationProblem(key, size),
         size,
       );
-      return { name, isPublished, note, relation: relationOf(state, note, root), root, signatures };
+      return { name, isPublished, note, relation, root, signatures };
     });
   }
 }
