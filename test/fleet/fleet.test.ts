@@ -162,6 +162,26 @@ describe('verifying a fleet', () => {
     expect(report.exit_status).toBe(2);
   });
 
+  it('finds a ledger that was cut to before it had the slice that it settled', async () => {
+    const path = makePlace('before');
+    const { parent, grantId } = await createParent(path('p'));
+    const { child } = await createChild(path('c'), parent, grantId, { usd: '10' });
+    await child.checkpoint();
+    await spend(child, 10);
+    const lines = readFileSync(path('c'), 'utf8').split('\n');
+    const granted = lines.findIndex((line) => line.includes('"slice"'));
+    await settleSlices(parent, child);
+    await Promise.all([parent.close(), child.close()]);
+    expect((await verifyFleet(await listFleet(path('')))).exit_status).toBe(0);
+    cut(path('c'), granted);
+    const { exit_status: status, ledgers } = await verifyFleet(await listFleet(path('')));
+    expect(status).toBe(2);
+    expect(ledgers.map(({ verdict, error }) => [verdict, error?.code])).toEqual([
+      ['undecided', 'SLICE_MISMATCH'],
+      ['ok', undefined],
+    ]);
+  });
+
   it('takes slices of slices, whatever the order of files and times', async () => {
     const path = makePlace('deep');
     const { parent, grantId } = await createParent(path('z'));

@@ -255,16 +255,17 @@ class Fleet {
 
   report(): FleetReport {
     const all = this.#members.map((member) => member.facts as Facts);
-    const ledgers = all.map(({ ledger }) => ledger);
-    const byVerdict = { ok: 0, violation: 0, invalid: 0, undecided: 0 };
-    for (const { verdict } of ledgers) byVerdict[verdict] += 1;
-    const verdict = worstOf(byVerdict);
     const parts = all.flatMap(({ ledger, setAside, spent }): FleetPart[] =>
       ledger.ledger_id === null || ledger.error !== undefined
         ? []
         : [{ path: ledger.path, ledgerId: ledger.ledger_id, setAside, spent }],
     );
     const { caps, slices } = joinSlices(parts);
+    const cut = ungranted(slices);
+    const ledgers = all.map(({ ledger }) => withoutGrant(ledger, cut.get(ledger.path)));
+    const byVerdict = { ok: 0, violation: 0, invalid: 0, undecided: 0 };
+    for (const { verdict } of ledgers) byVerdict[verdict] += 1;
+    const verdict = worstOf(byVerdict);
     const notChecked = new Map<string, NotChecked>();
     for (const each of all.flatMap((facts) => facts.notChecked))
       // What one ledger cannot know of another is known here.
@@ -396,6 +397,27 @@ function sliceGaps(all: readonly Facts[], slices: readonly FleetSlice[]): NotChe
         ]),
   ];
   return gaps.length === 0 ? [] : [{ code: 'SLICES', message: gaps.join('; ') }];
+}
+
+/**
+ * Of each ledger, by its path, a slice that was settled for it and that it has no grant of. What is settled was granted before: this is a
+ * copy from before that, or one that was cut.
+ */
+function ungranted(slices: readonly FleetSlice[]): Map<string, FleetSlice> {
+  return new Map(
+    slices.flatMap((slice) =>
+      slice.state === 'settled' && slice.child !== null && slice.child.grant_event_id === null
+        ? [[slice.child.path, slice]]
+        : [],
+    ),
+  );
+}
+
+/** A ledger of which it is not known what it spent of a slice that was settled. */
+function withoutGrant(ledger: FleetLedger, slice: FleetSlice | undefined): FleetLedger {
+  if (slice === undefined || ledger.verdict !== 'ok') return ledger;
+  const message = `it has no grant of the slice ${slice.event_id}, which ${slice.path} settled for it: it was cut, or is an old copy`;
+  return { ...ledger, verdict: 'undecided', error: { code: 'SLICE_MISMATCH', message } };
 }
 
 /** The code of a ledger that was given twice. */
