@@ -250,6 +250,12 @@ describe('settle, anchor and fleet verify', () => {
     ]);
     expect(shop.run(['fleet', 'verify', 'fleet', '--output', 'json=report.json']).status).toBe(1);
     expect(parse<FleetReport>(shop.read('report.json')).anchors).toMatchObject([{ relation: 'truncated' }]);
+
+    // A parent that is broken shows nothing, and it is said which.
+    shop.write('broken.jsonl', `${shop.read('fleet/p.jsonl')}torn`);
+    shop.write('cut.jsonl', whole.split('\n').slice(0, 1).join('\n') + '\n');
+    const unknown = shop.run(['verify', 'cut.jsonl', '--parent', 'broken.jsonl']);
+    expect([unknown.status, /broken\.jsonl is itself invalid/.test(unknown.stderr)]).toEqual([0, true]);
   });
 
   it('say of which ledgers something was not checked, if not of all', () => {

@@ -459,6 +459,8 @@ async function readParents(
         : await verifyAnchoringBundle(bundle, { name: path, ...defined({ trust, now }) });
     if (parents.some((each) => each.ledgerId === verified.parent.ledgerId))
       throw usageError(`--parent ${printable(path)}: expected each ledger once`);
+    if (verified.parent.isInvalid)
+      context.terminal.say(`note: ${printable(path)} is itself invalid: its anchors are not compared`);
     parents.push(verified.parent);
     const own = ledgerId === undefined ? undefined : verified.anchors.get(ledgerId);
     anchors.push(...anchorsToCheckpoints(own ?? [], path));
