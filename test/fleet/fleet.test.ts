@@ -241,6 +241,10 @@ describe('verifying a fleet', () => {
     expect(await codeOf(listFleet(path('')))).toBe('FLEET_EMPTY');
     expect(() => parseFleetList('\n \n')).toThrow();
     expect(parseFleetList('a b\r\n\nc')).toEqual(['a b', 'c']);
+    expect(parseFleetList('x\n'.repeat(100_000))).toHaveLength(100_000);
+    expect(() => parseFleetList('x\n'.repeat(100_001))).toThrow(
+      expect.objectContaining({ code: 'INPUT_TOO_LARGE' }),
+    );
     const report = await verifyFleet([path('missing'), path('')]);
     expect(report.ledgers.map(({ error }) => error?.code)).toEqual(['FILE_NOT_FOUND', 'NOT_A_LEDGER']);
     const stop = AbortSignal.abort(new Error('enough'));

@@ -29,7 +29,7 @@ const KEY_ENDING = '.key';
 /**
  * The ledgers in a folder, by name: files that begin with a record, or whose name ends in `.jsonl`; folders of segments; tile trees; and
  * what cannot be read, keys excepted, since it may be one. Links of those names are followed. Folders in it are not searched.
- * @throws NorthrootError `FLEET_EMPTY` for none; `INPUT_TOO_LARGE` for too many entries; as the file system does
+ * @throws NorthrootError `FLEET_EMPTY` for none; `INPUT_TOO_LARGE` for too many of them, or of entries; as the file system does
  */
 export async function listFleet(folder: string): Promise<string[]> {
   const { entries, more } = await listFolder(folder, MAX_ENTRIES);
@@ -44,15 +44,27 @@ export async function listFleet(folder: string): Promise<string[]> {
     throw new NorthrootError('FLEET_EMPTY', `${printable(folder)} has no ledger in it`, {
       hint: 'name the folder that holds the ledgers, or a file that lists their paths',
     });
+  assertNotTooMany(paths, printable(folder));
   return paths;
 }
 
-/** The paths of a list, one a line. Blank lines count for nothing. @throws NorthrootError `FLEET_EMPTY` for none */
+/**
+ * The paths of a list, one a line. Blank lines count for nothing.
+ * @throws NorthrootError `FLEET_EMPTY` for none; `INPUT_TOO_LARGE` for too many
+ */
 export function parseFleetList(text: string): string[] {
   const paths = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+  assertNotTooMany(paths, 'the list');
   if (paths.length > 0) return paths;
   throw new NorthrootError('FLEET_EMPTY', 'the list names no ledger', {
     hint: 'expected one path on each line',
+  });
+}
+
+function assertNotTooMany({ length }: readonly string[], name: string): void {
+  if (length <= MAX_FLEET) return;
+  throw new NorthrootError('INPUT_TOO_LARGE', `${name} has ${length} ledgers, expected at most ${MAX_FLEET}`, {
+    hint: 'verify the fleet in parts: children together with their parents',
   });
 }
 
