@@ -195,6 +195,7 @@ export {
   type AnchoringParent,
   type AnchorOptions,
   type AnchorsByChild,
+  type HeldAnchors,
   type LedgerAnchor,
   type RecordedAnchor,
 } from '../log/fleet/anchor.js';

@@ -11,6 +11,7 @@ import {
   AnchorList,
   type AnchoringParent,
   anchorsToCheckpoints,
+  type HeldAnchors,
   verifyAnchoringParent,
 } from '../../log/fleet/anchor.js';
 import { readHead } from '../../log/fleet/list-fleet.js';
@@ -32,7 +33,6 @@ import {
   runVerification,
   type VerificationResult,
 } from '../../rules/verify/run-verification.js';
-import type { Anchor } from '../../rules/verify/anchors.js';
 import type { RecordCheck } from '../../rules/verify/record-check.js';
 import type { ParentLedger } from '../../rules/verify/parents.js';
 import type { SavedVerification } from '../../rules/verify/verified-prefix.js';
@@ -278,7 +278,7 @@ async function verify(
     outputs.goLive();
   }
   const predecessor = await openPredecessor(context, path, options.predecessor);
-  const { parents, anchors } = await readParents(context, path, options, trust);
+  const { parents, held } = await readParents(context, path, options, trust);
   const match = baseline === undefined ? undefined : new BaselineMatch(baseline);
   const release = holdYoungGeneration(source.size);
   const { result, exitStatus } = await outputs.write(async () => {
@@ -291,7 +291,8 @@ async function verify(
         : {}),
       ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
       ...defined({ trust, witnessPolicy, now: options.now }),
-      checkpoints: [...checkpoints, ...anchors],
+      checkpoints: [...checkpoints, ...held.flatMap((each) => each.checkpoints)],
+      earlierCheckpoints: held.flatMap(({ earlierCheckpoints }) => earlierCheckpoints),
       ...defined({ predecessor, parents, from }),
       checks,
       keepPrefix: options.state !== undefined,
@@ -411,7 +412,7 @@ async function openPredecessor(
 interface GivenParents {
   readonly parents?: readonly ParentLedger[];
   /** What they anchored of the ledger, as checkpoints that the user holds. */
-  readonly anchors: readonly Anchor[];
+  readonly held: readonly HeldAnchors[];
 }
 
 /** A bundle holds the slice, its start and its grants; and perhaps anchors. */
@@ -437,7 +438,7 @@ async function readParents(
   { parent: paths, threads, maxMemory, now }: VerifyCommandOptions,
   trust: TrustPolicy | undefined,
 ): Promise<GivenParents> {
-  if (paths === undefined) return { anchors: [] };
+  if (paths === undefined) return { held: [] };
   if ([ledger, ...paths].filter((path) => path === STDIN).length > 1)
     throw usageError('standard input can be only one ledger');
   const { ledgerId } = ledger === STDIN ? {} : await readHead(ledger);
@@ -446,7 +447,7 @@ async function readParents(
       'note: anchors are compared only where the ledger is a file or a folder of segments',
     );
   const parents: ParentLedger[] = [];
-  const anchors: Anchor[] = [];
+  const held: HeldAnchors[] = [];
   for (const path of paths) {
     const bundle = await readBundleInput(path, context);
     const verified =
@@ -463,9 +464,9 @@ async function readParents(
       context.terminal.say(`note: ${printable(path)} is itself invalid: its anchors are not compared`);
     parents.push(verified.parent);
     const own = ledgerId === undefined ? undefined : verified.anchors.get(ledgerId);
-    anchors.push(...anchorsToCheckpoints(own ?? [], path));
+    held.push(anchorsToCheckpoints(own ?? [], path));
   }
-  return { parents, anchors };
+  return { parents, held };
 }
 
 async function toFilter(

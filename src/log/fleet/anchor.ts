@@ -8,7 +8,7 @@ import { encodeUtf8 } from '../../base/bytes/text.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { toDigestText } from '../../base/value/digest.js';
+import { fromDigestText, toDigestText, tryParseDigest } from '../../base/value/digest.js';
 import { decodeCheckpoint } from '../../format/note/checkpoint.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
@@ -16,7 +16,7 @@ import { type ExaminedLine, examineLine } from '../../format/record/examine-line
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { type OpenLedger, readLines } from '../../rules/source/read-lines.js';
-import type { Anchor } from '../../rules/verify/anchors.js';
+import type { Anchor, EarlierAnchor } from '../../rules/verify/anchors.js';
 import {
   runVerification,
   type VerifiedParent,
@@ -50,7 +50,9 @@ export interface LedgerAnchor {
   readonly note: string;
 }
 
-export interface RecordedAnchor extends LedgerAnchor {
+export interface RecordedAnchor extends Omit<LedgerAnchor, 'note'> {
+  /** Of the furthest of each child. */
+  readonly note: string | undefined;
   readonly seq: number;
   /** `sha-256:…` */
   readonly eventId: string;
@@ -193,23 +195,44 @@ export async function verifyAnchoringParent(
 }
 
 export class AnchorList {
-  /** Each tree once, by the child's id and what the note says. */
-  readonly #trees = new Map<string, Map<string, RecordedAnchor>>();
+  readonly #children = new Map<string, AnchoredTrees>();
 
   get anchors(): AnchorsByChild {
-    const bySize = (trees: Map<string, RecordedAnchor>): RecordedAnchor[] =>
+    const bySize = ({ trees }: AnchoredTrees): RecordedAnchor[] =>
       [...trees.values()].sort((a, b) => a.treeSize - b.treeSize || a.seq - b.seq);
-    return new Map([...this.#trees].map(([childId, trees]) => [childId, bySize(trees)]));
+    return new Map([...this.#children].map(([childId, child]) => [childId, bySize(child)]));
   }
 
   /** @param ordinal - Of the record */
   take(examined: ExaminedLine, ordinal: number): void {
     const anchor = examined.eventType === ANCHOR_TYPE ? anchorOf(examined, ordinal) : undefined;
     if (anchor === undefined) return;
-    const { childId, origin, treeSize, root } = anchor;
-    const trees = this.#trees.get(childId) ?? new Map<string, RecordedAnchor>();
-    this.#trees.set(childId, trees.set(`${treeSize} ${root} ${origin}`, anchor));
+    const { childId } = anchor;
+    const child = this.#children.get(childId) ?? { trees: new Map(), furthest: anchor };
+    this.#children.set(childId, child);
+    const { trees, furthest } = child;
+    // Notes are long, and anchors many: one note a child is kept.
+    if (anchor.treeSize >= furthest.treeSize) {
+      if (trees.size > 0) trees.set(nameOfTree(furthest), withoutNote(furthest, furthest));
+      trees.set(nameOfTree(anchor), anchor);
+      child.furthest = anchor;
+    } else trees.set(nameOfTree(anchor), withoutNote(anchor, furthest));
   }
+}
+
+interface AnchoredTrees {
+  /** Each tree once, by what the note says of it. */
+  readonly trees: Map<string, RecordedAnchor>;
+  furthest: RecordedAnchor;
+}
+
+function nameOfTree({ origin, treeSize, root }: RecordedAnchor): string {
+  return `${treeSize} ${root} ${origin}`;
+}
+
+/** @param other - Of the same child: a text that was cut out of a note keeps all of it in memory */
+function withoutNote(anchor: RecordedAnchor, { childId, origin }: RecordedAnchor): RecordedAnchor {
+  return { ...anchor, childId, note: undefined, ...(anchor.origin === origin && { origin }) };
 }
 
 function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefined {
@@ -217,7 +240,8 @@ function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefin
   const { eventId } = examined;
   if (event === undefined || eventId === undefined || event['event_type'] !== ANCHOR_TYPE) return undefined;
   const { ledger_id: childId, note } = (event['anchored'] ?? {}) as Record<string, unknown>;
-  if (typeof childId !== 'string' || typeof note !== 'string') return undefined;
+  if (typeof childId !== 'string' || tryParseDigest(childId) === undefined) return undefined;
+  if (typeof note !== 'string' || note.length > MAX_NOTE_LENGTH) return undefined;
   const decoded = decodeCheckpoint(encodeUtf8(note));
   if (!decoded.ok) return undefined;
   // The note is what was signed: what the event says beside it is for readers.
@@ -233,12 +257,26 @@ function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefin
   };
 }
 
+/** What a verification of a child is given of its anchors in parents. */
+export interface HeldAnchors {
+  readonly checkpoints: readonly Anchor[];
+  readonly earlierCheckpoints: readonly EarlierAnchor[];
+}
+
 /** Anchors of a child as checkpoints that the user holds, for its verification. @param parent - The parent's name */
-export function anchorsToCheckpoints(anchors: readonly RecordedAnchor[], parent: string): Anchor[] {
-  return anchors.map((anchor, index) => {
-    const note = encodeUtf8(anchor.note);
-    return { name: nameOfAnchor(anchor, parent), note, isEarlier: index < anchors.length - 1 };
-  });
+export function anchorsToCheckpoints(anchors: readonly RecordedAnchor[], parent: string): HeldAnchors {
+  const checkpoints: Anchor[] = [];
+  const earlierCheckpoints: EarlierAnchor[] = [];
+  for (const anchor of anchors) {
+    const name = nameOfAnchor(anchor, parent);
+    const { origin, treeSize: size, note } = anchor;
+    if (note !== undefined) checkpoints.push({ name, note: encodeUtf8(note) });
+    else {
+      const root = Buffer.from(fromDigestText(anchor.root), 'base64url').toString('latin1');
+      earlierCheckpoints.push({ name, checkpoint: { origin, size, root, extensions: [] } });
+    }
+  }
+  return { checkpoints, earlierCheckpoints };
 }
 
 /** What an anchor is called as a checkpoint. */

@@ -63,9 +63,13 @@ export function parseFleetList(text: string): string[] {
 
 function assertNotTooMany({ length }: readonly string[], name: string): void {
   if (length <= MAX_FLEET) return;
-  throw new NorthrootError('INPUT_TOO_LARGE', `${name} has ${length} ledgers, expected at most ${MAX_FLEET}`, {
-    hint: 'verify the fleet in parts: children together with their parents',
-  });
+  throw new NorthrootError(
+    'INPUT_TOO_LARGE',
+    `${name} has ${length} ledgers, expected at most ${MAX_FLEET}`,
+    {
+      hint: 'verify the fleet in parts: children together with their parents',
+    },
+  );
 }
 
 async function isLedger(path: string, kind: EntryKind): Promise<boolean> {

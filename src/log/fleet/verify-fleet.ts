@@ -197,12 +197,14 @@ class Fleet {
     try {
       await assertNoPipe(path);
       const source = await openLedger(path);
+      const held = member.anchored.map(({ anchors, by }) => anchorsToCheckpoints(anchors, by.path));
       const options = {
         trust,
         now,
         maxFindings,
         signal,
-        checkpoints: member.anchored.flatMap(({ anchors, by }) => anchorsToCheckpoints(anchors, by.path)),
+        checkpoints: held.flatMap(({ checkpoints }) => checkpoints),
+        earlierCheckpoints: held.flatMap(({ earlierCheckpoints }) => earlierCheckpoints),
         ...((source.size ?? Infinity) > ONE_THREAD_BYTES ? {} : { threads: 1 }),
       };
       const { result, parent } = await verifyParent(source, options, this.#parents);

@@ -5,7 +5,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import { decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
+import { type Checkpoint, decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { type CompactRange, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findRevocationProblem, findRoleProblem } from '../trust/keyring.js';
@@ -16,8 +16,12 @@ import type { VerifyState } from './state.js';
 export interface Anchor {
   readonly name: string;
   readonly note: Uint8Array;
-  /** Whether a further one by the same holder follows: there is an outcome only where the ledger does not extend it. */
-  readonly isEarlier?: boolean;
+}
+
+/** What a holder had before a further one: it has an outcome only where the ledger does not extend it. */
+export interface EarlierAnchor {
+  readonly name: string;
+  readonly checkpoint: Checkpoint;
 }
 
 /** Whether a ledger extends an anchor, is shorter, has another history, or is another log. */
@@ -58,13 +62,16 @@ export class AnchorWatch {
    * @param published - The checkpoint that the ledger is published with, if any.
    * @throws NorthrootError `NOTE_MALFORMED` when an anchor is no checkpoint
    */
-  constructor(anchors: readonly Anchor[], published?: Anchor) {
-    const watch = ({ name, note, isEarlier = false }: Anchor, isPublished: boolean): Watched => {
-      return { name, isEarlier, isPublished, note: parseAnchor(name, note), root: undefined };
+  constructor(anchors: readonly Anchor[], published?: Anchor, earlier: readonly EarlierAnchor[] = []) {
+    const watch = ({ name, note }: Anchor, isPublished: boolean): Watched => {
+      return { name, isEarlier: false, isPublished, note: parseAnchor(name, note), root: undefined };
     };
     this.#inOrder = [
       ...(published === undefined ? [] : [watch(published, true)]),
       ...anchors.map((anchor) => watch(anchor, false)),
+      ...earlier.map(({ name, checkpoint }) => {
+        return { name, isEarlier: true, isPublished: false, note: unsigned(checkpoint), root: undefined };
+      }),
     ];
     this.#bySize = [...this.#inOrder].sort((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
   }
@@ -154,6 +161,10 @@ function relationOf(
   if (state.origin !== undefined && checkpoint.origin !== state.origin) return 'other-origin';
   if (root === undefined) return 'truncated';
   return root === checkpoint.root ? 'extends' : 'forked';
+}
+
+function unsigned(checkpoint: Checkpoint): SignedCheckpoint {
+  return { checkpoint, text: '', signatures: [] };
 }
 
 function parseAnchor(name: string, bytes: Uint8Array): SignedCheckpoint {
