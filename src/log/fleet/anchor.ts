@@ -207,32 +207,39 @@ export class AnchorList {
   take(examined: ExaminedLine, ordinal: number): void {
     const anchor = examined.eventType === ANCHOR_TYPE ? anchorOf(examined, ordinal) : undefined;
     if (anchor === undefined) return;
-    const { childId } = anchor;
-    const child = this.#children.get(childId) ?? { trees: new Map(), furthest: anchor };
-    this.#children.set(childId, child);
-    const { trees, furthest } = child;
-    // Notes are long, and anchors many: one note a child is kept.
-    if (anchor.treeSize >= furthest.treeSize) {
-      if (trees.size > 0) trees.set(nameOfTree(furthest), withoutNote(furthest, furthest));
-      trees.set(nameOfTree(anchor), anchor);
-      child.furthest = anchor;
-    } else trees.set(nameOfTree(anchor), withoutNote(anchor, furthest));
+    const child = this.#children.get(anchor.childId) ?? {
+      first: anchor,
+      furthest: undefined,
+      trees: new Map(),
+    };
+    const { first, furthest, trees } = child;
+    this.#children.set(first.childId, child);
+    // A text that was cut out of a note keeps all of it in memory.
+    const origin = anchor.origin === first.origin ? first.origin : anchor.origin;
+    const own = { ...anchor, childId: first.childId, origin };
+    const isFurther = furthest === undefined || own.treeSize >= furthest.treeSize;
+    trees.set(nameOfTree(own), isFurther ? own : withoutNote(own));
+    if (!isFurther) return;
+    child.furthest = own;
+    if (furthest !== undefined && nameOfTree(furthest) !== nameOfTree(own))
+      trees.set(nameOfTree(furthest), withoutNote(furthest));
   }
 }
 
 interface AnchoredTrees {
+  readonly first: RecordedAnchor;
+  furthest: RecordedAnchor | undefined;
   /** Each tree once, by what the note says of it. */
   readonly trees: Map<string, RecordedAnchor>;
-  furthest: RecordedAnchor;
 }
 
 function nameOfTree({ origin, treeSize, root }: RecordedAnchor): string {
   return `${treeSize} ${root} ${origin}`;
 }
 
-/** @param other - Of the same child: a text that was cut out of a note keeps all of it in memory */
-function withoutNote(anchor: RecordedAnchor, { childId, origin }: RecordedAnchor): RecordedAnchor {
-  return { ...anchor, childId, note: undefined, ...(anchor.origin === origin && { origin }) };
+/** Notes are long, and anchors many: one note a child is kept. */
+function withoutNote(anchor: RecordedAnchor): RecordedAnchor {
+  return { ...anchor, note: undefined };
 }
 
 function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefined {
