@@ -14,7 +14,7 @@ import {
   type HeldAnchors,
   verifyAnchoringParent,
 } from '../../log/fleet/anchor.js';
-import { readHead } from '../../log/fleet/list-fleet.js';
+import { findLedgerId } from '../../log/fleet/list-fleet.js';
 import { loadVerification, saveVerification } from '../../log/cache/saved-state.js';
 import type { Prices } from '../../gate/price/price-file.js';
 import { kindOfPath, readFileChunks, replaceFile } from '../../log/fs/file-system.js';
@@ -441,11 +441,9 @@ async function readParents(
   if (paths === undefined) return { held: [] };
   if ([ledger, ...paths].filter((path) => path === STDIN).length > 1)
     throw usageError('standard input can be only one ledger');
-  const { ledgerId } = ledger === STDIN ? {} : await readHead(ledger);
+  const ledgerId = ledger === STDIN ? undefined : await findLedgerId(ledger, context.signal);
   if (ledgerId === undefined)
-    context.terminal.say(
-      'note: anchors are compared only where the ledger is a file or a folder of segments',
-    );
+    context.terminal.say('note: anchors are compared only where the ledger can be read twice');
   const parents: ParentLedger[] = [];
   const held: HeldAnchors[] = [];
   for (const path of paths) {

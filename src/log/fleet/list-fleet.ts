@@ -7,11 +7,12 @@ import { toDigestText } from '../../base/value/digest.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { readLines } from '../../rules/source/read-lines.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { isStoreUrl } from '../fs/place.js';
 import { type EntryKind, listFolder } from '../fs/plain-file.js';
 import { segmentName } from '../store/segments.js';
-import { isTileTree } from '../tile/tile-tree.js';
+import { isTileTree, openLedger } from '../tile/tile-tree.js';
 
 /** The most ledgers of one run. */
 export const MAX_FLEET = 100_000;
@@ -118,6 +119,24 @@ export async function readHead(path: string): Promise<FleetHead> {
     // Whatever it is, its verification says it.
     return { path, ledgerId: undefined, occurredAt: undefined };
   }
+}
+
+/** The id that the first record of a ledger claims, `sha-256:…`: of a file, a tile tree, a database. Undefined where there is none to read. */
+export async function findLedgerId(path: string, signal?: AbortSignal): Promise<string | undefined> {
+  const { ledgerId } = await readHead(path);
+  if (ledgerId !== undefined) return ledgerId;
+  try {
+    await assertNoPipe(path);
+    for await (const { line, takesPlace } of readLines(await openLedger(path), { signal })) {
+      if (!takesPlace) continue;
+      const { type, eventId } = examineLine(line.bytes.subarray(0, MAX_LINE_BYTES), 'records');
+      return type === 'genesis' && eventId !== undefined ? toDigestText(eventId) : undefined;
+    }
+  } catch {
+    signal?.throwIfAborted();
+    // Whatever it is, its verification says it.
+  }
+  return undefined;
 }
 
 /** @throws NorthrootError `NOT_A_LEDGER` for a pipe or a device; as the file system does */
