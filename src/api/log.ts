@@ -189,11 +189,12 @@ export {
 } from '../log/fleet/settle.js';
 export {
   anchorLedger,
-  anchorToCheckpoint,
+  anchorsToCheckpoints,
   verifyAnchoringParent,
   type AnchoringParent,
   type AnchorOptions,
-  type LastAnchors,
+  type AnchorsByChild,
+  type HeldAnchors,
   type LedgerAnchor,
   type RecordedAnchor,
 } from '../log/fleet/anchor.js';

@@ -12,7 +12,12 @@ export { CODE_PAGES, type CodePage, type FindingCode } from '../format/finding/c
 export type { Finding, Place, RelatedRecord } from '../format/finding/finding.js';
 export type { FindingClass, Severity } from '../format/finding/catalog.js';
 export { describeFinding } from '../format/finding/words.js';
-export { type Anchor, type AnchorOutcome, type AnchorRelation } from '../rules/verify/anchors.js';
+export {
+  type Anchor,
+  type AnchorOutcome,
+  type AnchorRelation,
+  type EarlierAnchor,
+} from '../rules/verify/anchors.js';
 export { finishVerification, type Ending, type EndOptions } from '../rules/verify/ending.js';
 export {
   runVerification,

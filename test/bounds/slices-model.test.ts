@@ -452,6 +452,21 @@ function judgePair({ parent, child }: Pair): { readonly found: string[]; readonl
     }
   }
   for (const at of revoked) find('GRANT_REVOKED', at);
+  // What was settled for this ledger, and what it has no grant of.
+  for (const each of parents) {
+    const { authorization, decision } = each as unknown as AuthorizationEvent;
+    if (authorization?.kind !== 'action' || decision !== 'allow') continue;
+    const { tool_name: tool, tool_params_digest: params } = authorization.action;
+    if (tool !== SLICE || params.b64 !== paramsOf({ alg: 'sha-256', b64: childId }).b64) continue;
+    const isSettled = parents.some(
+      (other) => other.event_type === 'execution' && isNamed(each, other) && !isRelease(other),
+    );
+    const isGranted = events.some((other) => {
+      const slice = sliceOf(other);
+      return slice?.ledgerId === parentId && slice.eventId === each.event_id.b64;
+    });
+    if (isSettled && !isGranted) isUnchecked = true;
+  }
   return { found: found.sort(), isUnchecked };
 }
 

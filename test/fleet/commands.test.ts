@@ -250,6 +250,20 @@ describe('settle, anchor and fleet verify', () => {
     ]);
     expect(shop.run(['fleet', 'verify', 'fleet', '--output', 'json=report.json']).status).toBe(1);
     expect(parse<FleetReport>(shop.read('report.json')).anchors).toMatchObject([{ relation: 'truncated' }]);
+
+    // A tile tree is held against its anchors, too.
+    shop.write('fork.jsonl', `${whole.split('\n')[0]}\n`);
+    shop.write('fork.jsonl.key', shop.read('fleet/a.jsonl.key'));
+    expectOk(shop.run(['checkpoint', 'fork.jsonl']));
+    expectOk(shop.run(['tiles', 'fork.jsonl', '--out', 'tree']));
+    const tree = shop.run(['verify', 'tree', '--parent', 'fleet/p.jsonl']);
+    expect([tree.status, /TRUNCATED/.test(tree.stdout)]).toEqual([1, true]);
+
+    // A parent that is broken shows nothing, and it is said which.
+    shop.write('broken.jsonl', `${shop.read('fleet/p.jsonl')}torn`);
+    shop.write('cut.jsonl', whole.split('\n').slice(0, 1).join('\n') + '\n');
+    const unknown = shop.run(['verify', 'cut.jsonl', '--parent', 'broken.jsonl']);
+    expect([unknown.status, /broken\.jsonl is itself invalid/.test(unknown.stderr)]).toEqual([0, true]);
   });
 
   it('say of which ledgers something was not checked, if not of all', () => {

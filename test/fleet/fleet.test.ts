@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { NorthrootError } from '../../src/base/error.js';
 import type { FleetReport } from '../../src/format/schema/generated/types.js';
-import { anchorLedger } from '../../src/log/fleet/anchor.js';
+import { anchorLedger, anchorsToCheckpoints, verifyAnchoringParent } from '../../src/log/fleet/anchor.js';
 import { listFleet, parseFleetList } from '../../src/log/fleet/list-fleet.js';
 import { settleSlices } from '../../src/log/fleet/settle.js';
 import { openSlice } from '../../src/log/fleet/slice.js';
 import { verifyFleet } from '../../src/log/fleet/verify-fleet.js';
+import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { openLedger } from '../../src/log/tile/tile-tree.js';
 import { writeTiles } from '../../src/log/tile/tile-writer.js';
 import { begin, create, createChild, createParent, int, makeFolder, open, spend } from './kit.js';
@@ -161,6 +162,26 @@ describe('verifying a fleet', () => {
     expect(report.exit_status).toBe(2);
   });
 
+  it('finds a ledger that was cut to before it had the slice that it settled', async () => {
+    const path = makePlace('before');
+    const { parent, grantId } = await createParent(path('p'));
+    const { child } = await createChild(path('c'), parent, grantId, { usd: '10' });
+    await child.checkpoint();
+    await spend(child, 10);
+    const lines = readFileSync(path('c'), 'utf8').split('\n');
+    const granted = lines.findIndex((line) => line.includes('"slice"'));
+    await settleSlices(parent, child);
+    await Promise.all([parent.close(), child.close()]);
+    expect((await verifyFleet(await listFleet(path('')))).exit_status).toBe(0);
+    cut(path('c'), granted);
+    const { exit_status: status, ledgers } = await verifyFleet(await listFleet(path('')));
+    expect(status).toBe(2);
+    expect(ledgers.map(({ verdict, error }) => [verdict, error?.code])).toEqual([
+      ['undecided', 'SLICE_MISMATCH'],
+      ['ok', undefined],
+    ]);
+  });
+
   it('takes slices of slices, whatever the order of files and times', async () => {
     const path = makePlace('deep');
     const { parent, grantId } = await createParent(path('z'));
@@ -220,6 +241,10 @@ describe('verifying a fleet', () => {
     expect(await codeOf(listFleet(path('')))).toBe('FLEET_EMPTY');
     expect(() => parseFleetList('\n \n')).toThrow();
     expect(parseFleetList('a b\r\n\nc')).toEqual(['a b', 'c']);
+    expect(parseFleetList('x\n'.repeat(100_000))).toHaveLength(100_000);
+    expect(() => parseFleetList('x\n'.repeat(100_001))).toThrow(
+      expect.objectContaining({ code: 'INPUT_TOO_LARGE' }),
+    );
     const report = await verifyFleet([path('missing'), path('')]);
     expect(report.ledgers.map(({ error }) => error?.code)).toEqual(['FILE_NOT_FOUND', 'NOT_A_LEDGER']);
     const stop = AbortSignal.abort(new Error('enough'));
@@ -266,5 +291,39 @@ describe('an anchor', () => {
     expect((await verifyFleet([path('z')])).anchors).toMatchObject([
       { relation: 'missing', child_path: null },
     ]);
+  });
+
+  it('finds a fork that was anchored too, and names earlier anchors only where they do not hold', async () => {
+    const path = makePlace('anchored-forks');
+    const parent = await create(path('p'));
+    let child = await create(path('c'));
+    const grow = async (type: string): Promise<void> => {
+      for (let n = 0; n < 3; n += 1) await child.append({ event: note(type, n) });
+      await child.checkpoint();
+      await anchorLedger(parent, () => openLedger(path('c')));
+    };
+    await grow('x.note');
+    await grow('x.more');
+    const relations = async (): Promise<unknown[]> => {
+      const { anchors, exit_status: status } = await verifyFleet([path('c'), path('p')]);
+      return [status, ...anchors.map(({ tree_size: size, relation }) => [size, relation])];
+    };
+    expect(await relations()).toEqual([0, [8, 'extends']]);
+    await child.close();
+    cut(path('c'), 6);
+    child = await open(path('c'));
+    await grow('x.fork');
+    expect(await relations()).toEqual([1, [8, 'forked'], [9, 'extends']]);
+    const { anchors } = await verifyAnchoringParent(await openLedger(path('p')));
+    const held = anchorsToCheckpoints(anchors.get(child.genesisId) ?? [], 'p');
+    const { checkpoints } = await verifyLedger(path('c'), held);
+    expect(checkpoints.anchors?.map(({ relation }) => relation)).toEqual(['extends', 'forked']);
+    // Of the same size, the later one hides the earlier one as little.
+    await child.close();
+    cut(path('c'), 6);
+    child = await open(path('c'));
+    await grow('x.fork.again');
+    expect(await relations()).toEqual([1, [8, 'forked'], [9, 'forked'], [9, 'extends']]);
+    await Promise.all([parent.close(), child.close()]);
   });
 });

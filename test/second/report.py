@@ -1,5 +1,7 @@
 """The report (verification.md 9)."""
+from canonical import canonical
 from keys import digest
+from rules import digest_of
 from shape import digest_text
 
 VERDICTS, EXITS = ('ok', 'denied', 'violation', 'invalid'), {'ok': 0, 'invalid': 1, 'undecided': 2, 'violation': 3}
@@ -100,7 +102,8 @@ def not_checked(v):
     demanded = v.trust.require.get('event_signatures') or v.genesis.get('signing', {}).get('events')
     has_points = v.point_count > 0 or not any(one.size for one in extended)
     clean, cover = v.covers()
-    is_bare, slices = v.layout == 'bare', v.was_settled or not all(_is_known(v, *slice_) for slice_ in v.slices)
+    is_bare, unknown = v.layout == 'bare', not all(_is_known(v, *slice_) for slice_ in v.slices)
+    slices = v.was_settled or unknown or any(_settled_unnamed(v))
     codes = {'CHAIN': 1, 'IMPORTED_AUTHORITY': v.imported, 'SLICES': slices} if is_bare else {
         'SIGNATURES': not v.keys, 'TRUST': _mode(v) == 'self-declared',
         'SIGNATURES_UNVERIFIED': v.keys and counts['unverified'] > 0,
@@ -117,6 +120,13 @@ def not_checked(v):
     shown = {'TRUNCATION': {'shown_before_seq': largest}} if largest else {}
     return [{'code': code, **shown.get(code, {})} for code, count in codes.items()
             for _ in range(count if code == 'ANCHOR_UNVERIFIED' else bool(count))]
+def _settled_unnamed(v):
+    """The slices that given parents settled for this ledger, and that no grant of it names."""
+    right = digest_of(canonical({'ledger_id': v.ledger_id}))
+    for parent in v.parents.values():
+        for action in parent.actions.values():
+            if action.is_slice and action.settlement and action.action['tool_params_digest'] == right:
+                if (parent.ledger_id, action.id) not in v.slices: yield action
 def _is_known(v, ledger_id, event_id):
     """Whether a slice's parent is given, is not invalid, and is sealed beyond the slice and its start."""
     parent = v.parents.get(ledger_id)

@@ -50,6 +50,19 @@ describe('a ledger that spends a slice', () => {
     expect(codesOf(report.not_checked)).toContain('SLICES');
   });
 
+  test('that was cut to before its grant of a slice that was settled says that this was not checked', async () => {
+    const lines = child.toString().split('\n');
+    const granted = lines.findIndex((line) => line.includes('"slice":{'));
+    const cut = Buffer.from(`${lines.slice(0, granted).join('\n')}\n`);
+    for (const [parents, isListed] of [
+      [[parent], true],
+      [[], false],
+    ] as const) {
+      const report = await verifyLedger(cut, { parents });
+      expect([report.verdict, codesOf(report.not_checked).includes('SLICES')]).toEqual(['ok', isListed]);
+    }
+  });
+
   test('takes each parent once, and no saved state', async () => {
     await expect(verifyLedger(child, { parents: [parent, parent] })).rejects.toMatchObject({
       code: 'PARENT_REPEATED',

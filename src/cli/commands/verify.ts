@@ -10,10 +10,11 @@ import type { BundleResult, TrustPolicy } from '../../format/schema/generated/ty
 import {
   AnchorList,
   type AnchoringParent,
-  anchorToCheckpoint,
+  anchorsToCheckpoints,
+  type HeldAnchors,
   verifyAnchoringParent,
 } from '../../log/fleet/anchor.js';
-import { readHead } from '../../log/fleet/list-fleet.js';
+import { findLedgerId } from '../../log/fleet/list-fleet.js';
 import { loadVerification, saveVerification } from '../../log/cache/saved-state.js';
 import type { Prices } from '../../gate/price/price-file.js';
 import { kindOfPath, readFileChunks, replaceFile } from '../../log/fs/file-system.js';
@@ -32,7 +33,6 @@ import {
   runVerification,
   type VerificationResult,
 } from '../../rules/verify/run-verification.js';
-import type { Anchor } from '../../rules/verify/anchors.js';
 import type { RecordCheck } from '../../rules/verify/record-check.js';
 import type { ParentLedger } from '../../rules/verify/parents.js';
 import type { SavedVerification } from '../../rules/verify/verified-prefix.js';
@@ -278,7 +278,7 @@ async function verify(
     outputs.goLive();
   }
   const predecessor = await openPredecessor(context, path, options.predecessor);
-  const { parents, anchors } = await readParents(context, path, options, trust);
+  const { parents, held } = await readParents(context, path, options, trust);
   const match = baseline === undefined ? undefined : new BaselineMatch(baseline);
   const release = holdYoungGeneration(source.size);
   const { result, exitStatus } = await outputs.write(async () => {
@@ -291,7 +291,8 @@ async function verify(
         : {}),
       ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
       ...defined({ trust, witnessPolicy, now: options.now }),
-      checkpoints: [...checkpoints, ...anchors],
+      checkpoints: [...checkpoints, ...held.flatMap((each) => each.checkpoints)],
+      earlierCheckpoints: held.flatMap(({ earlierCheckpoints }) => earlierCheckpoints),
       ...defined({ predecessor, parents, from }),
       checks,
       keepPrefix: options.state !== undefined,
@@ -411,7 +412,7 @@ async function openPredecessor(
 interface GivenParents {
   readonly parents?: readonly ParentLedger[];
   /** What they anchored of the ledger, as checkpoints that the user holds. */
-  readonly anchors: readonly Anchor[];
+  readonly held: readonly HeldAnchors[];
 }
 
 /** A bundle holds the slice, its start and its grants; and perhaps anchors. */
@@ -419,15 +420,15 @@ async function verifyAnchoringBundle(
   bytes: Uint8Array,
   options: Pick<VerifyBundleOptions, 'name' | 'trust' | 'now'>,
 ): Promise<Pick<AnchoringParent, 'parent' | 'anchors'>> {
-  const last = new AnchorList();
+  const list = new AnchorList();
   const { parent } = await verifyParentBundle(bytes, {
     ...options,
     onRecord: ({ examined, ordinal }) => {
-      if (examined !== undefined) last.take(examined, ordinal);
+      if (examined !== undefined) list.take(examined, ordinal);
       return undefined;
     },
   });
-  return { parent, anchors: parent.isInvalid ? new Map() : last.anchors };
+  return { parent, anchors: parent.isInvalid ? new Map() : list.anchors };
 }
 
 /** Verifies the parents, one after the other. */
@@ -437,16 +438,14 @@ async function readParents(
   { parent: paths, threads, maxMemory, now }: VerifyCommandOptions,
   trust: TrustPolicy | undefined,
 ): Promise<GivenParents> {
-  if (paths === undefined) return { anchors: [] };
+  if (paths === undefined) return { held: [] };
   if ([ledger, ...paths].filter((path) => path === STDIN).length > 1)
     throw usageError('standard input can be only one ledger');
-  const { ledgerId } = ledger === STDIN ? {} : await readHead(ledger);
+  const ledgerId = ledger === STDIN ? undefined : await findLedgerId(ledger, context.signal);
   if (ledgerId === undefined)
-    context.terminal.say(
-      'note: anchors are compared only where the ledger is a file or a folder of segments',
-    );
+    context.terminal.say('note: anchors are compared only where the ledger can be read twice');
   const parents: ParentLedger[] = [];
-  const anchors: Anchor[] = [];
+  const held: HeldAnchors[] = [];
   for (const path of paths) {
     const bundle = await readBundleInput(path, context);
     const verified =
@@ -459,11 +458,13 @@ async function readParents(
         : await verifyAnchoringBundle(bundle, { name: path, ...defined({ trust, now }) });
     if (parents.some((each) => each.ledgerId === verified.parent.ledgerId))
       throw usageError(`--parent ${printable(path)}: expected each ledger once`);
+    if (verified.parent.isInvalid)
+      context.terminal.say(`note: ${printable(path)} is itself invalid: its anchors are not compared`);
     parents.push(verified.parent);
-    const anchor = ledgerId === undefined ? undefined : verified.anchors.get(ledgerId);
-    if (anchor !== undefined) anchors.push(anchorToCheckpoint(anchor, path));
+    const own = ledgerId === undefined ? undefined : verified.anchors.get(ledgerId);
+    held.push(anchorsToCheckpoints(own ?? [], path));
   }
-  return { parents, anchors };
+  return { parents, held };
 }
 
 async function toFilter(

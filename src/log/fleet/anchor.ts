@@ -8,7 +8,7 @@ import { encodeUtf8 } from '../../base/bytes/text.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { toDigestText } from '../../base/value/digest.js';
+import { fromDigestText, toDigestText, tryParseDigest } from '../../base/value/digest.js';
 import { decodeCheckpoint } from '../../format/note/checkpoint.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
@@ -16,7 +16,7 @@ import { type ExaminedLine, examineLine } from '../../format/record/examine-line
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { type OpenLedger, readLines } from '../../rules/source/read-lines.js';
-import type { Anchor } from '../../rules/verify/anchors.js';
+import type { Anchor, EarlierAnchor } from '../../rules/verify/anchors.js';
 import {
   runVerification,
   type VerifiedParent,
@@ -50,7 +50,9 @@ export interface LedgerAnchor {
   readonly note: string;
 }
 
-export interface RecordedAnchor extends LedgerAnchor {
+export interface RecordedAnchor extends Omit<LedgerAnchor, 'note'> {
+  /** Of the furthest of each child. */
+  readonly note: string | undefined;
   readonly seq: number;
   /** `sha-256:…` */
   readonly eventId: string;
@@ -149,60 +151,95 @@ async function describeAnchor(
 /** In canonical text; inside a string the quotes would be escaped. */
 const MARK = Buffer.from(`"event_type":"${ANCHOR_TYPE}"`);
 
-/** The last anchor of each child, by the child's id. */
-export type LastAnchors = ReadonlyMap<string, RecordedAnchor>;
+/**
+ * The anchors of each child, by the child's id, the furthest last. Earlier ones count too: who forked a child may have had the fork
+ * anchored as well.
+ */
+export type AnchorsByChild = ReadonlyMap<string, readonly RecordedAnchor[]>;
 
 /**
- * The last anchors in a ledger that was verified. What is no anchor, or names itself one and is malformed, is passed over.
+ * The anchors in a ledger that was verified. What is no anchor, or names itself one and is malformed, is passed over.
  * @throws NorthrootError when the source cannot be read; the signal's reason
  */
-export async function readLedgerAnchors(source: LedgerSource, signal?: AbortSignal): Promise<LastAnchors> {
-  const last = new AnchorList();
+export async function readLedgerAnchors(source: LedgerSource, signal?: AbortSignal): Promise<AnchorsByChild> {
+  const list = new AnchorList();
   for await (const { line, takesPlace, ordinal } of readLines(source, { signal })) {
     if (!takesPlace || line.length > MAX_LINE_BYTES) continue;
     const { buffer, byteOffset, length } = line.bytes;
     if (Buffer.from(buffer, byteOffset, length).includes(MARK))
-      last.take(examineLine(line.bytes, 'records'), ordinal);
+      list.take(examineLine(line.bytes, 'records'), ordinal);
   }
-  return last.anchors;
+  return list.anchors;
 }
 
 /** A ledger that was verified as one that sets amounts aside, and anchors others. */
 export interface AnchoringParent extends VerifiedParent {
   /** Empty where it is invalid: then they show nothing. */
-  readonly anchors: LastAnchors;
+  readonly anchors: AnchorsByChild;
 }
 
-/** `verifyParent`, with the last anchors of other ledgers in it. @throws as `verifyParent` */
+/** `verifyParent`, with the anchors of other ledgers in it. @throws as `verifyParent` */
 export async function verifyAnchoringParent(
   source: LedgerSource,
   options: Omit<VerifyOptions, 'onRecord'> = {},
 ): Promise<AnchoringParent> {
-  const last = new AnchorList();
+  const list = new AnchorList();
   const verified = await verifyParent(source, {
     ...options,
     onRecord: ({ examined, ordinal }) => {
-      if (examined !== undefined) last.take(examined, ordinal);
+      if (examined !== undefined) list.take(examined, ordinal);
       return undefined;
     },
   });
-  return { ...verified, anchors: verified.result.hasInvalid ? new Map() : last.anchors };
+  return { ...verified, anchors: verified.result.hasInvalid ? new Map() : list.anchors };
 }
 
 export class AnchorList {
-  readonly #last = new Map<string, RecordedAnchor>();
+  readonly #children = new Map<string, AnchoredTrees>();
 
-  get anchors(): LastAnchors {
-    return this.#last;
+  get anchors(): AnchorsByChild {
+    const bySize = ({ trees }: AnchoredTrees): RecordedAnchor[] =>
+      [...trees.values()].sort((a, b) => a.treeSize - b.treeSize || a.seq - b.seq);
+    return new Map([...this.#children].map(([childId, child]) => [childId, bySize(child)]));
   }
 
   /** @param ordinal - Of the record */
   take(examined: ExaminedLine, ordinal: number): void {
     const anchor = examined.eventType === ANCHOR_TYPE ? anchorOf(examined, ordinal) : undefined;
     if (anchor === undefined) return;
-    const before = this.#last.get(anchor.childId);
-    if (before === undefined || anchor.treeSize >= before.treeSize) this.#last.set(anchor.childId, anchor);
+    const child = this.#children.get(anchor.childId) ?? {
+      first: anchor,
+      furthest: undefined,
+      trees: new Map(),
+    };
+    const { first, furthest, trees } = child;
+    this.#children.set(first.childId, child);
+    // A text that was cut out of a note keeps all of it in memory.
+    const origin = anchor.origin === first.origin ? first.origin : anchor.origin;
+    const own = { ...anchor, childId: first.childId, origin };
+    const isFurther = furthest === undefined || own.treeSize >= furthest.treeSize;
+    trees.set(nameOfTree(own), isFurther ? own : withoutNote(own));
+    if (!isFurther) return;
+    child.furthest = own;
+    if (furthest !== undefined && nameOfTree(furthest) !== nameOfTree(own))
+      trees.set(nameOfTree(furthest), withoutNote(furthest));
   }
+}
+
+interface AnchoredTrees {
+  readonly first: RecordedAnchor;
+  furthest: RecordedAnchor | undefined;
+  /** Each tree once, by what the note says of it. */
+  readonly trees: Map<string, RecordedAnchor>;
+}
+
+function nameOfTree({ origin, treeSize, root }: RecordedAnchor): string {
+  return `${treeSize} ${root} ${origin}`;
+}
+
+/** Notes are long, and anchors many: one note a child is kept. */
+function withoutNote(anchor: RecordedAnchor): RecordedAnchor {
+  return { ...anchor, note: undefined };
 }
 
 function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefined {
@@ -210,7 +247,8 @@ function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefin
   const { eventId } = examined;
   if (event === undefined || eventId === undefined || event['event_type'] !== ANCHOR_TYPE) return undefined;
   const { ledger_id: childId, note } = (event['anchored'] ?? {}) as Record<string, unknown>;
-  if (typeof childId !== 'string' || typeof note !== 'string') return undefined;
+  if (typeof childId !== 'string' || tryParseDigest(childId) === undefined) return undefined;
+  if (typeof note !== 'string' || note.length > MAX_NOTE_LENGTH) return undefined;
   const decoded = decodeCheckpoint(encodeUtf8(note));
   if (!decoded.ok) return undefined;
   // The note is what was signed: what the event says beside it is for readers.
@@ -226,7 +264,29 @@ function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefin
   };
 }
 
-/** An anchor as a checkpoint that the user holds, for a verification of the child. @param parent - The parent's name */
-export function anchorToCheckpoint({ note, seq }: RecordedAnchor, parent: string): Anchor {
-  return { name: `${parent} (anchor, seq ${seq})`, note: encodeUtf8(note) };
+/** What a verification of a child is given of its anchors in parents. */
+export interface HeldAnchors {
+  readonly checkpoints: readonly Anchor[];
+  readonly earlierCheckpoints: readonly EarlierAnchor[];
+}
+
+/** Anchors of a child as checkpoints that the user holds, for its verification. @param parent - The parent's name */
+export function anchorsToCheckpoints(anchors: readonly RecordedAnchor[], parent: string): HeldAnchors {
+  const checkpoints: Anchor[] = [];
+  const earlierCheckpoints: EarlierAnchor[] = [];
+  for (const anchor of anchors) {
+    const name = nameOfAnchor(anchor, parent);
+    const { origin, treeSize: size, note } = anchor;
+    if (note !== undefined) checkpoints.push({ name, note: encodeUtf8(note) });
+    else {
+      const root = Buffer.from(fromDigestText(anchor.root), 'base64url').toString('latin1');
+      earlierCheckpoints.push({ name, checkpoint: { origin, size, root, extensions: [] } });
+    }
+  }
+  return { checkpoints, earlierCheckpoints };
+}
+
+/** What an anchor is called as a checkpoint. */
+export function nameOfAnchor({ seq }: RecordedAnchor, parent: string): string {
+  return `${parent} (anchor, seq ${seq})`;
 }

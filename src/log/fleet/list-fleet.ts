@@ -7,11 +7,12 @@ import { toDigestText } from '../../base/value/digest.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import { readLines } from '../../rules/source/read-lines.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { isStoreUrl } from '../fs/place.js';
 import { type EntryKind, listFolder } from '../fs/plain-file.js';
 import { segmentName } from '../store/segments.js';
-import { isTileTree } from '../tile/tile-tree.js';
+import { isTileTree, openLedger } from '../tile/tile-tree.js';
 
 /** The most ledgers of one run. */
 export const MAX_FLEET = 100_000;
@@ -29,7 +30,7 @@ const KEY_ENDING = '.key';
 /**
  * The ledgers in a folder, by name: files that begin with a record, or whose name ends in `.jsonl`; folders of segments; tile trees; and
  * what cannot be read, keys excepted, since it may be one. Links of those names are followed. Folders in it are not searched.
- * @throws NorthrootError `FLEET_EMPTY` for none; `INPUT_TOO_LARGE` for too many entries; as the file system does
+ * @throws NorthrootError `FLEET_EMPTY` for none; `INPUT_TOO_LARGE` for too many of them, or of entries; as the file system does
  */
 export async function listFleet(folder: string): Promise<string[]> {
   const { entries, more } = await listFolder(folder, MAX_ENTRIES);
@@ -44,16 +45,32 @@ export async function listFleet(folder: string): Promise<string[]> {
     throw new NorthrootError('FLEET_EMPTY', `${printable(folder)} has no ledger in it`, {
       hint: 'name the folder that holds the ledgers, or a file that lists their paths',
     });
+  assertNotTooMany(paths, printable(folder));
   return paths;
 }
 
-/** The paths of a list, one a line. Blank lines count for nothing. @throws NorthrootError `FLEET_EMPTY` for none */
+/**
+ * The paths of a list, one a line. Blank lines count for nothing.
+ * @throws NorthrootError `FLEET_EMPTY` for none; `INPUT_TOO_LARGE` for too many
+ */
 export function parseFleetList(text: string): string[] {
   const paths = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+  assertNotTooMany(paths, 'the list');
   if (paths.length > 0) return paths;
   throw new NorthrootError('FLEET_EMPTY', 'the list names no ledger', {
     hint: 'expected one path on each line',
   });
+}
+
+function assertNotTooMany({ length }: readonly string[], name: string): void {
+  if (length <= MAX_FLEET) return;
+  throw new NorthrootError(
+    'INPUT_TOO_LARGE',
+    `${name} has ${length} ledgers, expected at most ${MAX_FLEET}`,
+    {
+      hint: 'verify the fleet in parts: children together with their parents',
+    },
+  );
 }
 
 async function isLedger(path: string, kind: EntryKind): Promise<boolean> {
@@ -102,6 +119,24 @@ export async function readHead(path: string): Promise<FleetHead> {
     // Whatever it is, its verification says it.
     return { path, ledgerId: undefined, occurredAt: undefined };
   }
+}
+
+/** The id that the first record of a ledger claims, `sha-256:…`: of a file, a tile tree, a database. Undefined where there is none to read. */
+export async function findLedgerId(path: string, signal?: AbortSignal): Promise<string | undefined> {
+  const { ledgerId } = await readHead(path);
+  if (ledgerId !== undefined) return ledgerId;
+  try {
+    await assertNoPipe(path);
+    for await (const { line, takesPlace } of readLines(await openLedger(path), { signal })) {
+      if (!takesPlace) continue;
+      const { type, eventId } = examineLine(line.bytes.subarray(0, MAX_LINE_BYTES), 'records');
+      return type === 'genesis' && eventId !== undefined ? toDigestText(eventId) : undefined;
+    }
+  } catch {
+    signal?.throwIfAborted();
+    // Whatever it is, its verification says it.
+  }
+  return undefined;
 }
 
 /** @throws NorthrootError `NOT_A_LEDGER` for a pipe or a device; as the file system does */

@@ -25,12 +25,18 @@ import { hashToBase64url, rangeRoot } from '../../format/tree/compact-range.js';
 import { EXIT_STATUS } from '../../rules/report/exit-status.js';
 import { listNotChecked } from '../../rules/report/not-checked.js';
 import { toFindingJson } from '../../rules/report/report.js';
-import type { Anchor, AnchorOutcome } from '../../rules/verify/anchors.js';
+import type { AnchorOutcome } from '../../rules/verify/anchors.js';
 import { ParentLedger, ParentLedgers, type Parents } from '../../rules/verify/parents.js';
 import { type VerificationResult, verifyParent } from '../../rules/verify/run-verification.js';
 import { placeName } from '../fs/place.js';
 import { openLedger } from '../tile/tile-tree.js';
-import { ANCHOR_TYPE, readLedgerAnchors, type RecordedAnchor, anchorToCheckpoint } from './anchor.js';
+import {
+  ANCHOR_TYPE,
+  anchorsToCheckpoints,
+  nameOfAnchor,
+  readLedgerAnchors,
+  type RecordedAnchor,
+} from './anchor.js';
 import {
   type FleetPart,
   joinSlices,
@@ -86,11 +92,10 @@ interface Member extends Omit<FleetHead, 'ledgerId'> {
   isStale: boolean;
 }
 
-/** An anchor, who recorded it, and how it is held against its ledger. */
+/** What a ledger anchored of another, the furthest last. */
 interface Anchored {
-  readonly anchor: RecordedAnchor;
+  readonly anchors: readonly RecordedAnchor[];
   readonly by: Member;
-  readonly held: Anchor;
 }
 
 /**
@@ -192,12 +197,14 @@ class Fleet {
     try {
       await assertNoPipe(path);
       const source = await openLedger(path);
+      const held = member.anchored.map(({ anchors, by }) => anchorsToCheckpoints(anchors, by.path));
       const options = {
         trust,
         now,
         maxFindings,
         signal,
-        checkpoints: member.anchored.map(({ held }) => held),
+        checkpoints: held.flatMap(({ checkpoints }) => checkpoints),
+        earlierCheckpoints: held.flatMap(({ earlierCheckpoints }) => earlierCheckpoints),
         ...((source.size ?? Infinity) > ONE_THREAD_BYTES ? {} : { threads: 1 }),
       };
       const { result, parent } = await verifyParent(source, options, this.#parents);
@@ -233,10 +240,10 @@ class Fleet {
       for (const other of this.#spenders.get(toDigestText(ledgerId)) ?? []) other.isStale = true;
     }
     if (hasInvalid || !state.countsByType.has(ANCHOR_TYPE)) return;
-    const anchors = await readLedgerAnchors(await openLedger(member.path), this.#options.signal);
-    for (const [childId, anchor] of anchors) {
+    const byChild = await readLedgerAnchors(await openLedger(member.path), this.#options.signal);
+    for (const [childId, anchors] of byChild) {
       const child = this.#byId.get(childId);
-      const seen = { anchor, by: member, held: anchorToCheckpoint(anchor, member.path) };
+      const seen = { anchors, by: member };
       if (child === undefined) {
         const others = this.#missingAnchors.get(childId);
         if (others === undefined) this.#missingAnchors.set(childId, [seen]);
@@ -250,16 +257,17 @@ class Fleet {
 
   report(): FleetReport {
     const all = this.#members.map((member) => member.facts as Facts);
-    const ledgers = all.map(({ ledger }) => ledger);
-    const byVerdict = { ok: 0, violation: 0, invalid: 0, undecided: 0 };
-    for (const { verdict } of ledgers) byVerdict[verdict] += 1;
-    const verdict = worstOf(byVerdict);
     const parts = all.flatMap(({ ledger, setAside, spent }): FleetPart[] =>
       ledger.ledger_id === null || ledger.error !== undefined
         ? []
         : [{ path: ledger.path, ledgerId: ledger.ledger_id, setAside, spent }],
     );
     const { caps, slices } = joinSlices(parts);
+    const cut = ungranted(slices);
+    const ledgers = all.map(({ ledger }) => withoutGrant(ledger, cut.get(ledger.path)));
+    const byVerdict = { ok: 0, violation: 0, invalid: 0, undecided: 0 };
+    for (const { verdict } of ledgers) byVerdict[verdict] += 1;
+    const verdict = worstOf(byVerdict);
     const notChecked = new Map<string, NotChecked>();
     for (const each of all.flatMap((facts) => facts.notChecked))
       // What one ledger cannot know of another is known here.
@@ -287,12 +295,20 @@ class Fleet {
   #anchors(): FleetAnchor[] {
     const found = this.#members.flatMap(({ anchored, facts, path }) => {
       const relations = new Map(facts?.anchors.map(({ name, relation }) => [name, relation]));
-      return anchored.map(({ anchor, by, held }): FleetAnchor =>
-        anchorJson(anchor, by, path, relations.get(held.name) ?? 'missing'),
+      return anchored.flatMap(({ anchors, by }) =>
+        anchors.flatMap((anchor): FleetAnchor[] => {
+          const relation = relations.get(nameOfAnchor(anchor, by.path));
+          // Of the earlier ones, those that the ledger does not extend.
+          if (relation === undefined && anchor !== anchors.at(-1)) return [];
+          return [anchorJson(anchor, by, path, relation ?? 'missing')];
+        }),
       );
     });
     const missing = [...this.#missingAnchors.values()].flat();
-    return [...found, ...missing.map(({ anchor, by }) => anchorJson(anchor, by, null, 'missing'))];
+    return [
+      ...found,
+      ...missing.map(({ anchors, by }) => anchorJson(anchors.at(-1) as RecordedAnchor, by, null, 'missing')),
+    ];
   }
 }
 
@@ -383,6 +399,27 @@ function sliceGaps(all: readonly Facts[], slices: readonly FleetSlice[]): NotChe
         ]),
   ];
   return gaps.length === 0 ? [] : [{ code: 'SLICES', message: gaps.join('; ') }];
+}
+
+/**
+ * Of each ledger, by its path, a slice that was settled for it and that it has no grant of. What is settled was granted before: this is a
+ * copy from before that, or one that was cut.
+ */
+function ungranted(slices: readonly FleetSlice[]): Map<string, FleetSlice> {
+  return new Map(
+    slices.flatMap((slice) =>
+      slice.state === 'settled' && slice.child !== null && slice.child.grant_event_id === null
+        ? [[slice.child.path, slice]]
+        : [],
+    ),
+  );
+}
+
+/** A ledger of which it is not known what it spent of a slice that was settled. */
+function withoutGrant(ledger: FleetLedger, slice: FleetSlice | undefined): FleetLedger {
+  if (slice === undefined || ledger.verdict !== 'ok') return ledger;
+  const message = `it has no grant of the slice ${slice.event_id}, which ${slice.path} settled for it: it was cut, or is an old copy`;
+  return { ...ledger, verdict: 'undecided', error: { code: 'SLICE_MISMATCH', message } };
 }
 
 /** The code of a ledger that was given twice. */

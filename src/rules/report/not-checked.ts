@@ -206,9 +206,11 @@ export function listSliceGaps({
   slicesSpent,
   slicesEnded,
   parents,
+  ledgerId,
 }: VerificationResult['state']): NotChecked[] {
   const missing = parents === undefined ? slicesSpent : parents.missing;
   const { unsealed = 0, invalid = [], parts = [] } = parents ?? {};
+  const ungranted = parents?.countUngranted({ ledgerId }) ?? 0;
   const gaps = [
     missing > 0 && `grants that spend slices of ledgers that were not given: ${missing}`,
     ...[...invalid].map((name) => `${printable(name)}, from which slices are spent, is itself invalid`),
@@ -218,6 +220,8 @@ export function listSliceGaps({
     ),
     unsealed > 0 &&
       `slices that no checkpoint of their ledger seals, so that they could have been added to a copy: ${unsealed}`,
+    ungranted > 0 &&
+      `slices that were settled for this ledger, and that it has no grant of: ${ungranted}; it was cut, or is an old copy`,
     slicesEnded > 0 &&
       `slices for other ledgers that were settled or given back: ${slicesEnded}; what those used is not known here`,
   ].filter((gap) => gap !== false);

@@ -5,7 +5,7 @@
 
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import { decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
+import { type Checkpoint, decodeCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import { type CompactRange, emptyRange, rangeRoot } from '../../format/tree/compact-range.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findRevocationProblem, findRoleProblem } from '../trust/keyring.js';
@@ -16,6 +16,12 @@ import type { VerifyState } from './state.js';
 export interface Anchor {
   readonly name: string;
   readonly note: Uint8Array;
+}
+
+/** What a holder had before a further one: it has an outcome only where the ledger does not extend it. */
+export interface EarlierAnchor {
+  readonly name: string;
+  readonly checkpoint: Checkpoint;
 }
 
 /** Whether a ledger extends an anchor, is shorter, has another history, or is another log. */
@@ -40,6 +46,7 @@ export function isOfLedger({ relation, note }: AnchorOutcome): boolean {
 
 interface Watched {
   readonly name: string;
+  readonly isEarlier: boolean;
   readonly isPublished: boolean;
   readonly note: SignedCheckpoint;
   root: string | undefined;
@@ -55,13 +62,16 @@ export class AnchorWatch {
    * @param published - The checkpoint that the ledger is published with, if any.
    * @throws NorthrootError `NOTE_MALFORMED` when an anchor is no checkpoint
    */
-  constructor(anchors: readonly Anchor[], published?: Anchor) {
+  constructor(anchors: readonly Anchor[], published?: Anchor, earlier: readonly EarlierAnchor[] = []) {
     const watch = ({ name, note }: Anchor, isPublished: boolean): Watched => {
-      return { name, isPublished, note: parseAnchor(name, note), root: undefined };
+      return { name, isEarlier: false, isPublished, note: parseAnchor(name, note), root: undefined };
     };
     this.#inOrder = [
       ...(published === undefined ? [] : [watch(published, true)]),
       ...anchors.map((anchor) => watch(anchor, false)),
+      ...earlier.map(({ name, checkpoint }) => {
+        return { name, isEarlier: true, isPublished: false, note: unsigned(checkpoint), root: undefined };
+      }),
     ];
     this.#bySize = [...this.#inOrder].sort((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
   }
@@ -126,7 +136,9 @@ export class AnchorWatch {
 
   /** The outcome of each, in the given order. MUST be called at the end. */
   judge(state: VerifyState): AnchorOutcome[] {
-    return this.#inOrder.map(({ name, isPublished, note, root }) => {
+    return this.#inOrder.flatMap(({ name, isEarlier, isPublished, note, root }) => {
+      const relation = relationOf(state, note, root);
+      if (isEarlier && relation === 'extends') return [];
       const { size } = note.checkpoint;
       const signatures = judgeLedgerNote(
         state,
@@ -136,7 +148,7 @@ export class AnchorWatch {
           findRevocationProblem(key, size),
         size,
       );
-      return { name, isPublished, note, relation: relationOf(state, note, root), root, signatures };
+      return { name, isPublished, note, relation, root, signatures };
     });
   }
 }
@@ -149,6 +161,10 @@ function relationOf(
   if (state.origin !== undefined && checkpoint.origin !== state.origin) return 'other-origin';
   if (root === undefined) return 'truncated';
   return root === checkpoint.root ? 'extends' : 'forked';
+}
+
+function unsigned(checkpoint: Checkpoint): SignedCheckpoint {
+  return { checkpoint, text: '', signatures: [] };
 }
 
 function parseAnchor(name: string, bytes: Uint8Array): SignedCheckpoint {

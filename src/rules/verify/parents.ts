@@ -29,6 +29,7 @@ import {
   type Settlement,
   type Slice,
   SLICE_POINTER,
+  sliceParamsDigest,
   type SliceUse,
 } from '../bounds/slice.js';
 import { SLICE_TOOL } from '../bounds/tool-set.js';
@@ -130,10 +131,14 @@ export class ParentLedger {
     return slice?.isSound === true && slice.isBegun ? slice : undefined;
   }
 
-  /** The ids of settled slices, and the digest of the note up to which each is, as text. */
-  *settled(): Generator<readonly [id: string, note: string], void, void> {
-    for (const [id, { settlement }] of this.#slices)
-      if (settlement?.note !== undefined) yield [id, settlement.note];
+  /** The ids of settled slices, which ledger each is for, and the digest of the note up to which each is, as text. */
+  *settled(): Generator<
+    { readonly id: string; readonly params: string; readonly note: string | undefined },
+    void,
+    void
+  > {
+    for (const [id, { params, settlement }] of this.#slices)
+      if (settlement !== undefined) yield { id, params, note: settlement.note };
   }
 }
 
@@ -142,6 +147,8 @@ export class ParentLedgers {
   readonly #byLedger = new Map<string, ParentLedger>();
   /** Settled slices by the digest of the note up to which they are, as text. */
   readonly #settled = new Map<string, SliceName[]>();
+  /** Settled slices by the parameters that say which ledger they are for. */
+  readonly #settledFor = new Map<string, SliceName[]>();
 
   /** @throws NorthrootError `PARENT_REPEATED` for two that are the same ledger */
   constructor(parents: readonly ParentLedger[] = []) {
@@ -162,10 +169,10 @@ export class ParentLedgers {
         },
       );
     this.#byLedger.set(ledgerId, parent);
-    for (const [eventId, note] of parent.settled()) {
-      const slices = this.#settled.get(note);
-      if (slices === undefined) this.#settled.set(note, [{ ledgerId, eventId }]);
-      else slices.push({ ledgerId, eventId });
+    for (const { id, params, note } of parent.settled()) {
+      const slice = { ledgerId, eventId: id };
+      if (note !== undefined) add(this.#settled, note, slice);
+      add(this.#settledFor, params, slice);
     }
   }
 
@@ -181,6 +188,17 @@ export class ParentLedgers {
   settledUpTo(note: string): readonly SliceName[] {
     return this.#settled.get(note) ?? [];
   }
+
+  /** The slices that are settled, for a ledger. @param ledgerId - base64url */
+  settledFor(ledgerId: string): readonly SliceName[] {
+    return this.#settledFor.get(sliceParamsDigest(toDigestText(ledgerId))) ?? [];
+  }
+}
+
+function add(lists: Map<string, SliceName[]>, key: string, slice: SliceName): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [slice]);
+  else list.push(slice);
 }
 
 /** The parts of a state that slices are held against. */
@@ -221,6 +239,8 @@ export class Parents {
   /** All grants of each slice of a given parent, by its key. */
   readonly #grants = new Map<string, Grant[]>();
   readonly #settled = new Map<string, Settled>();
+  /** The slices of given parents that a grant names, by their keys. */
+  readonly #named = new Set<string>();
   #missing = 0;
   #unsealed = 0;
   readonly #invalid = new Set<string>();
@@ -238,6 +258,15 @@ export class Parents {
   /** How many grants spend slices that no checkpoint of their ledger seals. */
   get unsealed(): number {
     return this.#unsealed;
+  }
+
+  /**
+   * How many slices were settled for the ledger, by what it is told, that no grant of it names: what is settled was granted before, so that
+   * this one was cut, or is an old copy.
+   */
+  countUngranted({ ledgerId }: Pick<SpendingLedger, 'ledgerId'>): number {
+    if (ledgerId === undefined) return 0;
+    return this.#parents.settledFor(ledgerId).filter((slice) => !this.#named.has(sliceKey(slice))).length;
   }
 
   /** The names of the parents of which only some records are there, of those that are spent from. */
@@ -259,6 +288,7 @@ export class Parents {
       this.#missing += 1;
       return;
     }
+    this.#named.add(sliceKey(name));
     if (parent.isInvalid) this.#invalid.add(parent.name);
     if (parent.isPart) this.#parts.add(parent.name);
     const slice = parent.find(name.eventId);

@@ -170,7 +170,7 @@ class Verification {
     const { from, maxFindings, backend = defaultBackend } = options;
     this.#source = source;
     this.#options = options;
-    this.#anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
+    this.#anchors = new AnchorWatch(options.checkpoints ?? [], source.published, options.earlierCheckpoints);
     this.#backend = rememberKeys(backend);
     const state = from?.state ?? startVerification(options.trust, this.#backend, options.witnessPolicy);
     this.#state = Object.assign(state, slices);

@@ -8,7 +8,7 @@ import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import type { SignatureBackend } from '../../format/signature/backend.js';
 import type { LedgerSource } from '../source/ledger-source.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
-import type { Anchor } from './anchors.js';
+import type { Anchor, EarlierAnchor } from './anchors.js';
 import type { ParentLedger } from './parents.js';
 import type { RecordCheck } from './record-check.js';
 import type { SavedVerification } from './verified-prefix.js';
@@ -32,6 +32,8 @@ export interface VerifyOptions {
   readonly witnessPolicy?: WitnessPolicy | undefined;
   /** Checkpoints that the user holds: the ledger must extend each. */
   readonly checkpoints?: readonly Anchor[] | undefined;
+  /** Earlier ones, of which the report lists those that the ledger does not extend. */
+  readonly earlierCheckpoints?: readonly EarlierAnchor[] | undefined;
   /** The ledger that this one continues: its genesis says where that one ended. */
   readonly predecessor?: LedgerSource | undefined;
   /**
@@ -94,6 +96,7 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   trust: 'object',
   witnessPolicy: 'object',
   checkpoints: 'array',
+  earlierCheckpoints: 'array',
   predecessor: 'object',
   parents: 'array',
   now: 'string',
