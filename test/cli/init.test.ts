@@ -252,3 +252,38 @@ describe('key show', () => {
     expect(shop.files('refused')).toEqual([]);
   });
 });
+
+describe('a ledger that is not there', () => {
+  const grantIn = (ledger: string): string[] => [
+    'grant',
+    ledger,
+    '--to',
+    'agent:a1',
+    '--tool',
+    'x',
+    '--cap',
+    'usd=1',
+  ];
+
+  it.each([
+    ['grant', (ledger: string) => grantIn(ledger)],
+    ['append', (ledger: string) => ['append', ledger]],
+    ['hook install', (ledger: string) => ['hook', 'install', 'claude-code', '--print', '--ledger', ledger]],
+    ['mcp', (ledger: string) => ['mcp', ledger, '--server', 'files', '--', 'true']],
+  ])('is made by what %s says, where there is a folder for it', (_command, args) => {
+    const missing = shop.run(args('not there.jsonl'));
+    expectError(missing, 2, 'FILE_NOT_FOUND');
+    expect(missing.stderr).toContain("northroot init 'not there.jsonl'");
+    const homeless = shop.run(args('no-folder/l.jsonl'));
+    expectError(homeless, 2, 'FILE_NOT_FOUND');
+    expect(homeless.stderr).toContain('folder');
+    expect(homeless.stderr).not.toContain('northroot init');
+  });
+
+  it('is named where it is not the first argument', () => {
+    expectOk(shop.run(['init', 'parent.jsonl']));
+    const run = shop.run(['settle', 'parent.jsonl', 'child.jsonl']);
+    expectError(run, 2, 'FILE_NOT_FOUND');
+    expect(run.stderr).toContain('northroot init child.jsonl');
+  });
+});

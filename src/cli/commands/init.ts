@@ -300,6 +300,6 @@ function besides(signer: Signer, recovery: readonly PublicKey[]): Key[] {
 
 function ledgerExists(path: string): NorthrootError {
   return new CommandError('LEDGER_EXISTS', `${printable(path)} exists already`, {
-    hint: 'append to it, or choose another path; nothing was changed',
+    hint: 'if it is a ledger, append to it; if not, choose another path; nothing was changed',
   });
 }

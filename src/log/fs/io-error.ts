@@ -25,7 +25,10 @@ const KNOWN: Readonly<Record<string, readonly [code: string, what: string, hint?
   ELOOP: ['FILE_NOT_FOUND', 'there are too many symbolic links in the path'],
 };
 
-const NO_FOLDER = ['FILE_NOT_FOUND', 'there is no such folder', 'make the folder first'] as const;
+/** The hint where a file cannot be made, since its folder is missing. */
+export const MAKE_FOLDER = 'make the folder first';
+
+const NO_FOLDER = ['FILE_NOT_FOUND', 'there is no such folder', MAKE_FOLDER] as const;
 
 /**
  * The NorthrootError for an error of `node:fs`.
