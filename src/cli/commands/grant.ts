@@ -297,8 +297,6 @@ function readApprovals(
     (each) => each !== undefined,
   );
   if (!isGiven) return {};
-  const number = (text: string | undefined): number | undefined =>
-    text === undefined ? undefined : /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   const above =
     approveAbove && amountsOf(approveAbove, (problem) => problems.add('--approve-above', problem));
   return {
@@ -306,7 +304,9 @@ function readApprovals(
       {
         tools: approveTool ?? ['*'],
         approvers: approver,
-        ...defined({ above, count: number(approvals), maxAgeSeconds: number(approvalAge) }),
+        ...defined({ above }),
+        ...numberOption('count', approvals),
+        ...numberOption('maxAgeSeconds', approvalAge),
       },
     ],
   };
@@ -325,12 +325,9 @@ function timeOption(
 }
 
 /** What is no number is given on as it is, and refused by the builder. */
-function numberOption(
-  name: 'concurrencyLimit' | 'maxDelegationDepth',
-  text: string | undefined,
-): Partial<GrantOptions> {
+function numberOption<K extends string>(name: K, text: string | undefined): { readonly [N in K]?: number } {
   if (text === undefined) return {};
-  return { [name]: /^\d{1,15}$/.test(text) ? Number(text) : text };
+  return { [name]: /^\d{1,15}$/.test(text) ? Number(text) : text } as { readonly [N in K]?: number };
 }
 
 function readResources(texts: readonly string[], problems: OptionProblems): ResourceRef[] {
