@@ -137,6 +137,12 @@ describe('init', () => {
     expectError(shop.run(['init', ledger]), 2, 'LEDGER_EXISTS');
   });
 
+  it('makes no file of the name by which other commands read standard input', () => {
+    expectError(shop.run(['init', '-']), 2, 'USAGE');
+    expect(shop.has('-')).toBe(false);
+    expectOk(shop.run(['init', './-']));
+  });
+
   it('takes nothing else for a ledger that was begun', () => {
     shop.write('begun.jsonl', '{"event":{"canon\n');
     shop.write('text.jsonl', '{"other"');
