@@ -78,7 +78,7 @@ export function addApprove(program: Command, run: Run): void {
       'the most that it may use, such as usd=5 (repeatable; default: what was asked for)',
       collect,
     )
-    .option('--expires <time>', 'good until then: 10m (from now), or a time')
+    .option('--expires <time>', 'good until then: 10m (from now), or a time (default: no end)')
     .option('--yes', 'do not show the request and ask')
     .addHelpText('after', NOTES);
   addAnswer(command, 'approve', run);

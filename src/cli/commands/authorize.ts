@@ -66,7 +66,7 @@ export function addAuthorize(program: Command, run: Run): void {
     .option('--reserve <amounts>', 'the most that may be used, such as usd=0.25,calls=1', meterList)
     .option(
       '--expires <time>',
-      'start by then: 15m, 2h, or a time with Z or an offset; after that the reservation is released',
+      'start by then: 15m, 2h, or a time with Z or an offset; after that the reservation is released (default: no end)',
     )
     .option('--resource <resource>', 'a resource that it accesses, such as file=/etc/hosts', resourceList)
     .option(
