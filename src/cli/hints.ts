@@ -61,6 +61,7 @@ const HINTS: Readonly<Record<string, Hint>> = {
   GRANT_NOT_FOUND: GRANTS,
   GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
   IMPORTED_AUTHORITY: IMPORTED_HINT,
+  REQUEST_ALLOWED: 'northroot approvals LEDGER lists what waits for approval',
   SLICE_BEGUN:
     'northroot verify LEDGER says what it reserved; it is settled by a checkpoint of the ledger that spends it',
   STARTS_UNSETTLED:

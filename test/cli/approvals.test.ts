@@ -112,10 +112,14 @@ describe('approvals', () => {
   });
 
   it('refuses what is no request, wrong options and the key of another, and appends nothing', () => {
-    const before = shop.records(L).length;
     const [{ event_id: id }] = requests('--all');
+    const { event_id: open } = authorize('1').decision;
+    const before = shop.records(L).length;
     expectError(shop.run(['approve', L, '0']), 1, 'AUTH_NOT_AN_AUTHORIZATION');
     expectError(shop.run(['approve', L, '999']), 2, 'RECORD_NOT_FOUND');
+    const allowed = shop.run(['approve', L, open]);
+    expectError(allowed, 2, 'REQUEST_ALLOWED');
+    expect(allowed.stderr).toContain(`northroot approvals ${L}`);
     expectError(shop.run(['approve', L, id, '--limit', 'usd']), 2, 'USAGE');
     expectError(shop.run(['approve', L, id, '--code', 'no good']), 2, 'USAGE');
     const other = ['--principal', 'human:boss', '--key', 'olga.pem'];
