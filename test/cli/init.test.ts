@@ -208,7 +208,9 @@ describe('keygen', () => {
 
   it('overwrites nothing', () => {
     const before = shop.read('own.pem');
-    expectError(shop.run(['keygen', '--out', 'own.pem']), 2, 'FILE_EXISTS');
+    const taken = shop.run(['keygen', '--out', 'own.pem']);
+    expectError(taken, 2, 'FILE_EXISTS');
+    expect(taken.stderr).toContain('hint:');
     expect(shop.read('own.pem')).toBe(before);
   });
 

@@ -256,7 +256,9 @@ async function assertReadable(inputs: readonly string[], context: Context): Prom
     const kind = await kindOfPath(input);
     if (kind === 'missing') await readStart(input, 0, context);
     if (kind === 'folder')
-      throw new CommandError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
+      throw new CommandError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`, {
+        hint: 'name the files in it',
+      });
   }
   assertStdinOnce(inputs);
 }
