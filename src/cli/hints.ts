@@ -5,6 +5,7 @@ import type { NorthrootError } from '../base/error.js';
 import { isFindingCode } from '../format/finding/catalog.js';
 import { OtherFileError } from '../log/fs/other-file.js';
 import { UnwitnessedError } from '../log/postgres/durability.js';
+import { NoLedgerError } from '../log/store/no-ledger-error.js';
 import { StrictError } from '../log/writer/admission.js';
 import { CommandError } from './command-error.js';
 import { shellWord } from './shell-word.js';
@@ -28,7 +29,12 @@ const HINTS: Readonly<Record<string, Hint>> = {
   KEY_IS_PRIVATE: 'northroot key show FILE --form pem writes its public half',
   // Ledgers and their files
   // Errors of the file system have a cause; without one the ledger itself is missing.
-  FILE_NOT_FOUND: ({ cause, hint }) => (cause === undefined ? 'northroot init LEDGER makes one' : hint),
+  FILE_NOT_FOUND: (error) =>
+    error instanceof NoLedgerError
+      ? noLedgerHint(error)
+      : error.cause === undefined
+        ? 'northroot init LEDGER makes one'
+        : error.hint,
   INDEX_UNUSABLE: ({ hint }) => join(hint, '--no-index goes on without it'),
   LEDGER_EMPTY: 'northroot init LEDGER makes a ledger of it',
   LEDGER_INVALID: VERIFY,
@@ -55,6 +61,7 @@ const HINTS: Readonly<Record<string, Hint>> = {
   GRANT_NOT_FOUND: GRANTS,
   GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
   IMPORTED_AUTHORITY: IMPORTED_HINT,
+  REQUEST_ALLOWED: 'northroot approvals LEDGER lists what waits for approval',
   SLICE_BEGUN:
     'northroot verify LEDGER says what it reserved; it is settled by a checkpoint of the ledger that spends it',
   STARTS_UNSETTLED:
@@ -118,6 +125,11 @@ export function hasHint(code: string): boolean {
 export function withLedger(words: string, ledger: string | undefined): string {
   const isNamed = ledger !== undefined && ledger !== '-' && printable(ledger, Infinity) === ledger;
   return isNamed ? words.replace(/\bLEDGER\b/g, () => shellWord(ledger)) : words;
+}
+
+/** It need not be the first argument; `init` makes no folder around it. */
+function noLedgerHint({ path, hasFolder, hint }: NoLedgerError): string | undefined {
+  return hasFolder ? withLedger('northroot init LEDGER makes one', path) : hint;
 }
 
 function join(...parts: readonly (string | undefined)[]): string {

@@ -4,7 +4,8 @@
  */
 
 import { constants } from 'node:os';
-import { Command, CommanderError, Help, Option } from 'commander';
+import { Command, CommanderError, Help, Option, type ParseOptionsResult } from 'commander';
+import { suggest } from '../base/bytes/did-you-mean.js';
 import { printable, withoutPasswords } from '../base/bytes/printable.js';
 import { NorthrootError } from '../base/error.js';
 import { VERSION } from '../base/version.js';
@@ -155,9 +156,33 @@ function withKeyidLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, keyid), ...args.slice(keyid + 1), '--', ...args.slice(keyid, keyid + 1)];
 }
 
+/** A command that names a misspelt option before the required one that it may have been meant for. */
+class NamedCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new NamedCommand(name);
+  }
+
+  override parseOptions(args: string[]): ParseOptionsResult {
+    const parsed = super.parseOptions(args);
+    const { unknown } = parsed;
+    const [misspelt] = unknown;
+    const isMissing = this.options.some(
+      (option) => option.mandatory && this.getOptionValue(option.attributeName()) === undefined,
+    );
+    const asksForHelp = unknown.some((arg) => arg === '-h' || arg === '--help');
+    if (misspelt === undefined || !isMissing || asksForHelp) return parsed;
+    const known = this.options.flatMap(({ long }) => long ?? []);
+    const [meant] = suggest(misspelt.replace(/=.*$/s, ''), known);
+    const suggestion = meant === undefined ? '' : `\n(Did you mean ${meant}?)`;
+    return this.error(`error: unknown option '${misspelt}'${suggestion}`, {
+      code: 'commander.unknownOption',
+    });
+  }
+}
+
 /** The command line; `run` is given what a command is to do. */
 export function makeProgram(groups: Groups, run: Run): Command {
-  const program = new Command('northroot');
+  const program = new NamedCommand('northroot');
   program
     .description(
       'A verifiable event ledger: append events, and prove from the file alone what was allowed and what was done.',

@@ -5,6 +5,7 @@ import type { ByteSink } from '../base/bytes/byte-sink.js';
 import { printable } from '../base/bytes/printable.js';
 import { writeThrough } from '../log/fs/file-sink.js';
 import { isSameFile, kindOfPath } from '../log/fs/file-system.js';
+import { MAKE_FOLDER } from '../log/fs/io-error.js';
 import { besidePath, isStoreUrl } from '../log/fs/place.js';
 import { CommandError, usageError } from './command-error.js';
 import { STDIN } from './input.js';
@@ -121,6 +122,6 @@ export async function assertFolderOf(path: string): Promise<void> {
   throw new CommandError(
     'FILE_NOT_FOUND',
     `cannot write ${printable(path)}: there is no folder ${printable(folder)}`,
-    { hint: 'make the folder first' },
+    { hint: MAKE_FOLDER },
   );
 }

@@ -93,11 +93,33 @@ describe('approvals', () => {
     expect(requests('--all')).toMatchObject([{ status: 'rejected' }]);
   });
 
+  it('says that a call lacks something else, or more approvals, under the id of any of its requests', () => {
+    const over = authorize('5000').decision;
+    expect(over.decision_code).toBe('RESERVATION_OVER_CAP');
+    const vain = shop.run(['approve', L, over.event_id, '--key', 'olga.pem']);
+    expectOk(vain);
+    expect(vain.stderr).toContain('note: the call was denied with RESERVATION_OVER_CAP');
+    const ask = ['authorize', L, '--principal', 'agent:a1', '--tool', 'deploy', '--reserve', 'usd=200'];
+    const again = [0, 1].map(() => shop.run([...ask, '--key', 'agent.pem', '--', 'twice']));
+    const [, second] = again.map(({ stdout }) => parse<Decision>(stdout));
+    const approve = (key: string): string =>
+      shop.run(['approve', L, second?.event_id ?? '', '--key', key]).stderr;
+    expect(approve('olga.pem')).toContain('note: the call still needs approval by 2 of human:*');
+    expect(approve('otto.pem')).not.toContain('note:');
+    expect(shop.run(['reject', L, second?.event_id ?? '', '--key', 'otto.pem']).stderr).not.toContain(
+      'note:',
+    );
+  });
+
   it('refuses what is no request, wrong options and the key of another, and appends nothing', () => {
-    const before = shop.records(L).length;
     const [{ event_id: id }] = requests('--all');
+    const { event_id: open } = authorize('1').decision;
+    const before = shop.records(L).length;
     expectError(shop.run(['approve', L, '0']), 1, 'AUTH_NOT_AN_AUTHORIZATION');
     expectError(shop.run(['approve', L, '999']), 2, 'RECORD_NOT_FOUND');
+    const allowed = shop.run(['approve', L, open]);
+    expectError(allowed, 2, 'REQUEST_ALLOWED');
+    expect(allowed.stderr).toContain(`northroot approvals ${L}`);
     expectError(shop.run(['approve', L, id, '--limit', 'usd']), 2, 'USAGE');
     expectError(shop.run(['approve', L, id, '--code', 'no good']), 2, 'USAGE');
     const other = ['--principal', 'human:boss', '--key', 'olga.pem'];

@@ -42,6 +42,20 @@ describe('authorize', () => {
     expectOk(shop.run(['verify', L]));
   });
 
+  it('says which units nothing caps, of what is reserved and of what was used', () => {
+    grant('--to', 'agent:a1', '--tool', 'fs.*');
+    const ask = ['authorize', L, '--principal', 'agent:a1', '--tool', 'fs.read', '--reserve'];
+    const run = shop.run([...ask, 'usd=1,calls=1,time.ms=5', '--', 'true']);
+    expectOk(run);
+    expect(run.stderr).not.toContain('METER_UNCAPPED');
+    const { event_id: id } = parse<ResultJson>(run.stdout);
+    const used = shop.run(['record', L, '--auth', id, '--meter', 'usd=1,uds=1', '--', 'true']);
+    for (const said of [used, shop.run([...ask, 'uds=1,usd=1', '--', 'true'])]) {
+      expect(said.status).toBe(0);
+      expect(said.stderr).toMatch(/METER_UNCAPPED: .*uds/);
+    }
+  });
+
   it('gives a repeated request its answer, and records nothing more', () => {
     grant('--to', 'agent:a1', '--tool', 'fs.*');
     const ask = (): Answer => authorize('--reserve', 'usd=3', '--request-key', 'k1', '--', 'cat');

@@ -47,6 +47,16 @@ beforeAll(() => {
 });
 
 describe('grant', () => {
+  it.each(['--approvals', '--approval-age', '--concurrency', '--max-depth'])(
+    'says which %s is no number',
+    (flag) => {
+      const bounds = ['--to', 'agent:a1', '--tool', 'fs.*', '--cap', 'usd=5', '--approver', 'human:*'];
+      const run = shop.run(['grant', L, ...bounds, flag, '10m']);
+      expectError(run, 2, 'USAGE');
+      for (const word of [flag, '10m']) expect(run.stderr).toContain(word);
+    },
+  );
+
   it('writes a grant of amounts as people write them, and says what was granted, by whom, until when', async () => {
     const bounds = ['--tool', 'fs.*', '--cap', 'usd=5', '--cap', 'calls=100', '--rate', 'usd.per_5h=1'];
     const more = ['--action-cap', 'usd=0.5', '--expires', '2h', '--intent', 'release 1.2'];

@@ -137,6 +137,12 @@ describe('init', () => {
     expectError(shop.run(['init', ledger]), 2, 'LEDGER_EXISTS');
   });
 
+  it('makes no file of the name by which other commands read standard input', () => {
+    expectError(shop.run(['init', '-']), 2, 'USAGE');
+    expect(shop.has('-')).toBe(false);
+    expectOk(shop.run(['init', './-']));
+  });
+
   it('takes nothing else for a ledger that was begun', () => {
     shop.write('begun.jsonl', '{"event":{"canon\n');
     shop.write('text.jsonl', '{"other"');
@@ -202,7 +208,9 @@ describe('keygen', () => {
 
   it('overwrites nothing', () => {
     const before = shop.read('own.pem');
-    expectError(shop.run(['keygen', '--out', 'own.pem']), 2, 'FILE_EXISTS');
+    const taken = shop.run(['keygen', '--out', 'own.pem']);
+    expectError(taken, 2, 'FILE_EXISTS');
+    expect(taken.stderr).toContain('hint:');
     expect(shop.read('own.pem')).toBe(before);
   });
 
@@ -250,5 +258,40 @@ describe('key show', () => {
     shop.write('encrypted.pem', stdout);
     expectError(shop.run(['init', 'refused.jsonl', '--key', 'encrypted.pem']), 2, 'KEY_ENCRYPTED');
     expect(shop.files('refused')).toEqual([]);
+  });
+});
+
+describe('a ledger that is not there', () => {
+  const grantIn = (ledger: string): string[] => [
+    'grant',
+    ledger,
+    '--to',
+    'agent:a1',
+    '--tool',
+    'x',
+    '--cap',
+    'usd=1',
+  ];
+
+  it.each([
+    ['grant', (ledger: string) => grantIn(ledger)],
+    ['append', (ledger: string) => ['append', ledger]],
+    ['hook install', (ledger: string) => ['hook', 'install', 'claude-code', '--print', '--ledger', ledger]],
+    ['mcp', (ledger: string) => ['mcp', ledger, '--server', 'files', '--', 'true']],
+  ])('is made by what %s says, where there is a folder for it', (_command, args) => {
+    const missing = shop.run(args('not there.jsonl'));
+    expectError(missing, 2, 'FILE_NOT_FOUND');
+    expect(missing.stderr).toContain("northroot init 'not there.jsonl'");
+    const homeless = shop.run(args('no-folder/l.jsonl'));
+    expectError(homeless, 2, 'FILE_NOT_FOUND');
+    expect(homeless.stderr).toContain('folder');
+    expect(homeless.stderr).not.toContain('northroot init');
+  });
+
+  it('is named where it is not the first argument', () => {
+    expectOk(shop.run(['init', 'parent.jsonl']));
+    const run = shop.run(['settle', 'parent.jsonl', 'child.jsonl']);
+    expectError(run, 2, 'FILE_NOT_FOUND');
+    expect(run.stderr).toContain('northroot init child.jsonl');
   });
 });

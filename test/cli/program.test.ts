@@ -32,6 +32,16 @@ describe('northroot', () => {
     expect(shop.run(['-V'])).toMatchObject({ status: 0, stdout: `${version}\n` });
   });
 
+  it.each([
+    [['slice', 'l.jsonl', '--gran', '2', '--to', 'x', '--cap', 'usd=1'], '--gran', '--grant'],
+    [['prices', 'cost', 'p.json', 'm', '--inptu=1', '--output', '1'], '--inptu', '--input'],
+  ])('names a misspelt option before the required one that it was to be: %j', (args, found, meant) => {
+    const run = shop.run(args);
+    expectError(run, 2, 'USAGE');
+    for (const word of [`'${found}`, `Did you mean ${meant}?`]) expect(run.stderr).toContain(word);
+    expect(shop.run([...args, '--help'])).toMatchObject({ status: 0, stderr: '' });
+  });
+
   it('without arguments shows its help, and could not decide', () => {
     const run = shop.run([]);
     expect(run).toEqual({ status: 2, stdout: '', stderr: help });

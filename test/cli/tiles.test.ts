@@ -37,6 +37,16 @@ expectOk(shop.run(['init', 'l.jsonl', '--origin', 'example.com/tests/cli']));
 append(2);
 
 describe('tiles', () => {
+  it('says first that no bucket is where --to says, and then what it lacks', () => {
+    const wrong = shop.run(['tiles', 'l.jsonl', '--to', 'http://example.com/logs']);
+    expectError(wrong, 2, 'USAGE');
+    expect(wrong.stderr).toContain('s3://');
+    expect(wrong.stderr).not.toContain('AWS_');
+    const lacking = shop.run(['tiles', 'l.jsonl', '--to', 's3://my-logs/agents']);
+    expectError(lacking, 2, 'USAGE');
+    expect(lacking.stderr).toContain('AWS_ACCESS_KEY_ID');
+  });
+
   it('needs a checkpoint', () => {
     const run = shop.run(['tiles', 'l.jsonl', '--out', 'none']);
     expectError(run, 2, 'CHECKPOINT_MISSING');

@@ -145,6 +145,14 @@ describe('explain', () => {
   it.each(['NO_SUCH_CODE', 'LEDGER_LOCKED', 'constructor'])('knows no %s', (code) => {
     expectError(command(`explain ${code}`), 2, 'CODE_UNKNOWN');
   });
+
+  it('says where the rules of other systems are, of their codes and names', () => {
+    for (const name of ['KEY_IN_CLEAR', 'LL-9']) {
+      const run = command(`explain ${name}`);
+      expectError(run, 2, 'CODE_UNKNOWN');
+      for (const word of [name, 'northroot import']) expect(run.stderr).toContain(word);
+    }
+  });
 });
 
 describe('repair', () => {

@@ -93,6 +93,10 @@ describe('init --slice', () => {
     expectError(shop.run(['init', 'c3', '--slice', 'p3', '--cap', 'usd=1']), 2, 'USAGE');
     expectError(shop.run(init('c3', 'p3', '--tool', 'a b')), 2, 'USAGE');
     expectError(shop.run(init('c3', 'p3', '--expires', 'soon')), 2, 'USAGE');
+    expectError(shop.run(init('c3', 'no-parent')), 2, 'FILE_NOT_FOUND');
+    const unknown = shop.run(init('c3', 'p3', '--grant', '99'));
+    expectError(unknown, 2, 'RECORD_NOT_FOUND');
+    expect(unknown.stderr).toContain('northroot log p3');
     expect(shop.has('c3')).toBe(false);
     const denied = shop.run([
       'init',

@@ -138,3 +138,28 @@ describe('ledgers that cannot be served together', () => {
     expect(shop.has(`${ledger}.sock`)).toBe(false);
   });
 });
+
+describe('an approver’s key', () => {
+  it('that could not sign for whom it is given is refused before anything is served', async () => {
+    const ledger = newLedger(shop, 'calls=1');
+    for (const name of ['olga', 'stranger']) expectOk(shop.run(['keygen', '--out', `${name}.pem`]));
+    expectOk(shop.run(['key', 'add', ledger, 'olga.pem', '--role', 'event', '--for', 'human:olga']));
+    const args = ['serve', ledger, '--principal', 'agent:a1', '--approver-key'];
+    for (const wrong of [
+      'human:olga=stranger.pem',
+      'human:otto=olga.pem',
+      'olga=olga.pem',
+      'human:olga=',
+      'olga.pem',
+    ]) {
+      expectError(shop.run([...args, wrong]), 2, 'USAGE');
+      expect([wrong, shop.has(`${ledger}.sock`)]).toEqual([wrong, false]);
+    }
+    const twice = [...args, 'human:olga=olga.pem', '--approver-key', 'human:olga=stranger.pem'];
+    expectError(shop.run(twice), 2, 'USAGE');
+    const running = shop.start([...args, 'human:olga=olga.pem']);
+    onTestFinished(() => running.kill('SIGKILL'));
+    await running.until(({ stderr, hasEnded }) => stderr.includes('serves ') || hasEnded);
+    expect(running.hasEnded).toBe(false);
+  });
+});

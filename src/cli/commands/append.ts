@@ -37,6 +37,7 @@ import { AMOUNT, InputError, readEvents, type ReadInput, resolveEntry } from './
 import {
   assertOneSigning,
   isMissing,
+  noLedger,
   KEY,
   notePathOf,
   openOrCreate,
@@ -255,7 +256,9 @@ async function assertReadable(inputs: readonly string[], context: Context): Prom
     const kind = await kindOfPath(input);
     if (kind === 'missing') await readStart(input, 0, context);
     if (kind === 'folder')
-      throw new CommandError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
+      throw new CommandError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`, {
+        hint: 'name the files in it',
+      });
   }
   assertStdinOnce(inputs);
 }
@@ -271,9 +274,10 @@ async function openLedger(
   assertOneSigning(options);
   const mayCreate = options.create === true || origin !== undefined;
   if (!mayCreate && (await isMissing(path)))
-    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-      hint: `northroot init ${shellWord(path)} makes one; append --create makes it and appends to it`,
-    });
+    throw await noLedger(
+      path,
+      `northroot init ${shellWord(path)} makes one; append --create makes it and appends to it`,
+    );
   return openOrCreate(context, path, options, {
     create: defined({ origin }),
     onNotice,

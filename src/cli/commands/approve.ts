@@ -4,10 +4,16 @@ import type { Command } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { resolveTime } from '../../base/value/when.js';
-import type { ApprovalEvent } from '../../format/schema/generated/types.js';
-import { type ApprovalOptions, draftApproval, listPendingApprovals } from '../../log/policy/approve.js';
+import type { ApprovalEvent, AuthorizationEvent } from '../../format/schema/generated/types.js';
+import {
+  type ApprovalOptions,
+  draftApproval,
+  findRequest,
+  listPendingApprovals,
+} from '../../log/policy/approve.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import { readRequest } from '../../log/policy/explain-request.js';
+import type { ReadRecord } from '../../log/read/read-records.js';
 import { amountsText, approversText, renderRequest } from '../../out/text/request.js';
 import { canAsk, confirm } from '../confirm.js';
 import { requestGuide } from './approvals.js';
@@ -28,6 +34,7 @@ import {
 } from '../../log/policy/passkey.js';
 import { usageError } from '../command-error.js';
 import { findEntitledKeys } from '../../rules/trust/key-entry.js';
+import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
 
 interface ApproveCommandOptions extends SigningChoice {
   readonly limit?: readonly string[];
@@ -71,7 +78,7 @@ export function addApprove(program: Command, run: Run): void {
       'the most that it may use, such as usd=5 (repeatable; default: what was asked for)',
       collect,
     )
-    .option('--expires <time>', 'good until then: 10m (from now), or a time')
+    .option('--expires <time>', 'good until then: 10m (from now), or a time (default: no end)')
     .option('--yes', 'do not show the request and ask')
     .addHelpText('after', NOTES);
   addAnswer(command, 'approve', run);
@@ -133,7 +140,8 @@ async function answer(
   const now = new Date().toISOString();
   const { limit, expiresAt } = readBounds(options, now, problems);
   const view = viewOf(context, path, undefined, options);
-  const request = (await view.findRecord(wanted)).eventId;
+  const found = await view.findRecord(wanted);
+  const request = found.eventId;
   if (decision === 'approve' && options.yes !== true && canAsk()) {
     problems.end(decision);
     const shown = await readRequest(view, request, { now });
@@ -176,7 +184,7 @@ async function answer(
     const { seq, eventId, status } = appended;
     await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
     terminal.say(describe(event as ApprovalEvent, seq, signer && `key ${signer.publicKey.keyid}`));
-    await sayWhatIsMissing(terminal, ledger, request);
+    await sayWhatIsMissing(terminal, ledger, found, decision);
     return 0;
   } finally {
     await ledger.close();
@@ -202,7 +210,8 @@ async function answerByPasskey(
   const { limit, expiresAt } = readBounds(options, now, problems);
   problems.end(decision);
   const view = viewOf(context, path, undefined, options);
-  const request = (await view.findRecord(wanted)).eventId;
+  const found = await view.findRecord(wanted);
+  const request = found.eventId;
   const { terminal, signal } = context;
   const { ledger } = await openSigned(context, path, options);
   try {
@@ -223,7 +232,7 @@ async function answerByPasskey(
     );
     await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
     terminal.say(describe(answered.event as ApprovalEvent, seq, 'a passkey'));
-    await sayWhatIsMissing(terminal, ledger, request);
+    await sayWhatIsMissing(terminal, ledger, found, decision);
     return 0;
   } finally {
     await ledger.close();
@@ -241,15 +250,35 @@ async function readPasskeyAnswer(file: string): Promise<PasskeyAnswer> {
 }
 
 /** An approval may be valid, and count for nothing. */
-async function sayWhatIsMissing(terminal: Terminal, ledger: Ledger, request: string): Promise<void> {
+async function sayWhatIsMissing(
+  terminal: Terminal,
+  ledger: Ledger,
+  { event, eventId }: ReadRecord,
+  decision: ApprovalEvent['decision'],
+): Promise<void> {
+  const { decision_code: code } = event as unknown as AuthorizationEvent;
+  if (decision === 'reject') return;
+  if (code !== APPROVAL_REQUIRED) {
+    terminal.say(`note: the call was denied with ${code}, which no approval lifts`);
+    return;
+  }
   const pending = await ledger.inspect(async (_, state) => {
     await state.links.awaiting.load?.();
-    return listPendingApprovals(state, new Date().toISOString());
+    const { principalId, toolName, params, grant } = findRequest(state, eventId);
+    // A call that was asked for again is one request, by the name of the first.
+    return listPendingApprovals(state, new Date().toISOString()).find(
+      (each) =>
+        each.principalId === principalId &&
+        each.toolName === toolName &&
+        each.paramsDigest === params &&
+        each.grantId === grant.place.eventId,
+    );
   });
-  const { need } = pending.find(({ eventId }) => eventId === request) ?? {};
-  if (need === undefined) return;
-  const who = approversText(need.approvers);
-  terminal.say(`note: the call still needs approval by ${need.count === 1 ? '' : `${need.count} of `}${who}`);
+  if (pending?.need === undefined) return;
+  const { approvers, count } = pending.need;
+  terminal.say(
+    `note: the call still needs approval by ${count === 1 ? '' : `${count} of `}${approversText(approvers)}`,
+  );
 }
 
 function describe(event: ApprovalEvent, seq: number, signer: string | undefined): string {

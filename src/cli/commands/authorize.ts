@@ -7,6 +7,7 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import { type Digest, parseDigest, sha256Digest } from '../../base/value/digest.js';
 import type { Meter } from '../../base/value/meter.js';
+import { isMeasuredUnit } from '../../format/event/meter-basis.js';
 import type { ResourceRef } from '../../format/schema/generated/types.js';
 import { authorizeAction, MAX_WAIT_MS, type RecordedDecision } from '../../log/policy/authorize.js';
 import type { ApprovalNeed } from '../../log/policy/choose-approvals.js';
@@ -20,6 +21,7 @@ import { readInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, meterList, principalId, requestKey, resourceList, toolName } from '../options.js';
 import { shellWord } from '../shell-word.js';
+import type { Terminal } from '../terminal.js';
 import { viewOf } from '../view.js';
 import { type DecidingChoice, decidingOptions, findSigner, withDeciding } from './ledger-key.js';
 import { expiryOf } from './slice.js';
@@ -66,7 +68,7 @@ export function addAuthorize(program: Command, run: Run): void {
     .option('--reserve <amounts>', 'the most that may be used, such as usd=0.25,calls=1', meterList)
     .option(
       '--expires <time>',
-      'start by then: 15m, 2h, or a time with Z or an offset; after that the reservation is released',
+      'start by then: 15m, 2h, or a time with Z or an offset; after that the reservation is released (default: no end)',
     )
     .option('--resource <resource>', 'a resource that it accesses, such as file=/etc/hosts', resourceList)
     .option(
@@ -156,6 +158,7 @@ async function authorize(
       terminal.say(
         `allowed${isKnown ? ' before' : ''}; nothing was run: northroot record ${shellWord(path)} --auth ${recorded.eventId} -- …`,
       );
+    if (!isKnown) sayUncapped(terminal, options.reserve ?? [], remaining);
     return 0;
   }
   const left = bound && describeLeft(bound);
@@ -165,6 +168,18 @@ async function authorize(
   else if (decisionCode === 'IMPORTED_AUTHORITY') terminal.say(`hint: ${IMPORTED_HINT}`);
   else if (recorded.status === 'exists') terminal.say('hint: ask again with another --request-key');
   return DENIED;
+}
+
+/** A misspelt unit is bounded by nothing. The finding itself is made once a grant and unit. */
+function sayUncapped(
+  terminal: Terminal,
+  reserved: readonly Meter[],
+  capped: readonly { readonly unit: string }[],
+): void {
+  const units = reserved
+    .map(({ unit }) => unit)
+    .filter((unit) => !isMeasuredUnit(unit) && !capped.some((each) => each.unit === unit));
+  if (units.length > 0) terminal.say(`note: METER_UNCAPPED: the grant caps no ${units.join(', ')}`);
 }
 
 /** In milliseconds. */

@@ -118,10 +118,10 @@ export function addGrant(program: Command, run: Run): void {
     .addOption(
       repeatable('--rate <amounts>', 'the most within a window, such as usd.per_5h=1 or calls.per_min=10'),
     )
-    .option('--not-before <time>', 'valid from then on: 10m (from now), or a time')
-    .option('--expires <time>', 'valid until then: 30m, 2h or 7d (from now), or a time')
-    .option('--concurrency <n>', 'how many executions may run at the same time')
-    .option('--max-depth <n>', 'how many levels of delegated grants may be below this one')
+    .option('--not-before <time>', 'valid from then on: 10m (from now), or a time (default: at once)')
+    .option('--expires <time>', 'valid until then: 30m, 2h or 7d (from now), or a time (default: no end)')
+    .option('--concurrency <n>', 'how many executions may run at the same time (default: any number)')
+    .option('--max-depth <n>', 'how many levels of delegated grants may be below this one (default: any)')
     .addOption(repeatable('--resource <resource>', 'a resource that may be accessed, as KIND=REFERENCE'))
     .addOption(new Option('--output-mode <mode>', 'how outputs may be recorded').choices(OUTPUT_MODES))
     .addOption(
@@ -135,7 +135,7 @@ export function addGrant(program: Command, run: Run): void {
     )
     .addOption(repeatable('--approver <pattern>', "who may approve, such as 'human:*'"))
     .option('--approvals <n>', 'how many of them must approve (default: 1)')
-    .option('--approval-age <seconds>', 'the maximum age of an approval')
+    .option('--approval-age <seconds>', 'the maximum age of an approval (default: any)')
     .option('--parent <id>', 'delegate from this grant (seq, id or id prefix)')
     .option('--slice <file>', 'spend the slice that northroot slice wrote; - for standard input')
     .addOption(repeatable('--intent <text>', 'the purpose: a text, or @FILE with JSON'))
@@ -297,8 +297,6 @@ function readApprovals(
     (each) => each !== undefined,
   );
   if (!isGiven) return {};
-  const number = (text: string | undefined): number | undefined =>
-    text === undefined ? undefined : /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   const above =
     approveAbove && amountsOf(approveAbove, (problem) => problems.add('--approve-above', problem));
   return {
@@ -306,7 +304,9 @@ function readApprovals(
       {
         tools: approveTool ?? ['*'],
         approvers: approver,
-        ...defined({ above, count: number(approvals), maxAgeSeconds: number(approvalAge) }),
+        ...defined({ above }),
+        ...numberOption('count', approvals),
+        ...numberOption('maxAgeSeconds', approvalAge),
       },
     ],
   };
@@ -325,12 +325,9 @@ function timeOption(
 }
 
 /** What is no number is given on as it is, and refused by the builder. */
-function numberOption(
-  name: 'concurrencyLimit' | 'maxDelegationDepth',
-  text: string | undefined,
-): Partial<GrantOptions> {
+function numberOption<K extends string>(name: K, text: string | undefined): { readonly [N in K]?: number } {
   if (text === undefined) return {};
-  return { [name]: /^\d{1,15}$/.test(text) ? Number(text) : text };
+  return { [name]: /^\d{1,15}$/.test(text) ? Number(text) : text } as { readonly [N in K]?: number };
 }
 
 function readResources(texts: readonly string[], problems: OptionProblems): ResourceRef[] {

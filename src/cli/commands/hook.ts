@@ -35,6 +35,7 @@ import {
   decidingOptions,
   findSigner,
   isMissing,
+  noLedger,
   POSITION_WITNESS,
   withDeciding,
 } from './ledger-key.js';
@@ -281,10 +282,7 @@ async function assertGranted(
 ): Promise<void> {
   const name = shellWord(ledger);
   const grant = `northroot grant ${name} --to ${principal} --tool '*' --cap calls=500 --expires 12h`;
-  if (await isMissing(ledger))
-    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(ledger)}`, {
-      hint: `northroot init ${name} && ${grant}`,
-    });
+  if (await isMissing(ledger)) throw await noLedger(ledger, `northroot init ${name} && ${grant}`);
   const trust = await readTrustPolicy(choice.trust);
   const isGranted = await viewOf(context, ledger, undefined, choice, trust).inspect(
     (state) => [...state.links.grants.allowedTo(principal)].length > 0,

@@ -23,7 +23,7 @@ import { isEmptyLedger } from '../../log/writer/genesis.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import { renderImport, renderImportMarkdown } from '../../out/text/import-text.js';
 import { plainPaint } from '../../out/text/guide.js';
-import { CommandError, usageError } from '../command-error.js';
+import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import {
   addHostReading,
@@ -49,7 +49,14 @@ import {
 } from '../report-output.js';
 import { shellWord } from '../shell-word.js';
 import { assertTargets, filesOf, STDOUT } from '../targets.js';
-import { assertOneSigning, KEY, openOrCreate, withWriting, type WritingChoice } from './ledger-key.js';
+import {
+  assertOneSigning,
+  KEY,
+  noLedger,
+  openOrCreate,
+  withWriting,
+  type WritingChoice,
+} from './ledger-key.js';
 
 interface ReadingOptions extends HostReadingOptions, ReportOutputOptions<DocumentFormat> {}
 
@@ -135,9 +142,10 @@ async function importFiles(
   }
   const isNew = await isEmptyLedger(path);
   if (isNew && !isCheck && options.create !== true && options.origin === undefined)
-    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-      hint: `northroot import --create --ledger ${shellWord(path)} makes it and appends to it`,
-    });
+    throw await noLedger(
+      path,
+      `northroot import --create --ledger ${shellWord(path)} makes it and appends to it`,
+    );
   // Without claims no ledger is made.
   if (isCheck || (isNew && reading.claims.length === 0)) {
     const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);

@@ -22,7 +22,7 @@ import { Ledger } from '../../log/writer/ledger.js';
 import { makeKeyEntry } from '../../rules/trust/key-entry.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { parseFile } from '../input.js';
+import { parseFile, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { assertPatterns, meterList, pastInstant, principalId, repeatable } from '../options.js';
 import { viewOf } from '../view.js';
@@ -105,7 +105,14 @@ export function addInit(program: Command, run: Run): void {
 }
 
 async function init(context: Context, path: string, options: InitOptions): Promise<ExitStatus> {
+  if (path === STDIN)
+    throw usageError('a ledger is made in a file or a folder', 'name it: ./- for the file -');
   const slice = readSliceOptions(options);
+  // Nothing is made for a slice of what is not there.
+  if (slice !== undefined)
+    await ofParent(context, slice, () =>
+      viewOf(context, slice.parent, undefined, { index: true }).findRecord(slice.grant),
+    );
   const isMadeBefore = slice !== undefined && !(await isEmptyLedger(path));
   const made = isMadeBefore ? await findMade(context, path, options) : await make(context, path, options);
   if (slice === undefined) {
@@ -231,9 +238,10 @@ async function spendSlice(
   context: Context,
   path: string,
   made: Made,
-  { parent, grant, caps, tools, expiresAt }: SliceChoice,
+  slice: SliceChoice,
   options: InitOptions,
 ): Promise<ExitStatus> {
+  const { parent, grant, caps, tools, expiresAt } = slice;
   const { terminal, signal } = context;
   const childId = made.event_id;
   const { position, positionWitness, durability } = options;
@@ -242,11 +250,13 @@ async function spendSlice(
     index: true,
     ...defined({ position: position === false ? position : undefined, positionWitness, durability }),
   };
-  const taken = await setAside(
-    context,
-    parent,
-    { grant, caps, expiresAt, childId, requestKey: sliceKey(childId) },
-    forOneOf([parent, path], parent, { ...choice, ...defined({ key: options.parentKey }) }),
+  const taken = await ofParent(context, slice, () =>
+    setAside(
+      context,
+      parent,
+      { grant, caps, expiresAt, childId, requestKey: sliceKey(childId) },
+      forOneOf([parent, path], parent, { ...choice, ...defined({ key: options.parentKey }) }),
+    ),
   );
   if (taken === undefined) {
     terminal.say(`${printable(path)} was made, and has no grant`);
@@ -268,6 +278,19 @@ async function spendSlice(
   } finally {
     await ledger.close();
   }
+}
+
+/** Does what concerns the parent: hints of its failures name that ledger. */
+async function ofParent<T>(
+  { terminal }: Context,
+  { parent }: SliceChoice,
+  act: () => Promise<T>,
+): Promise<T> {
+  const child = terminal.ledger;
+  terminal.ledger = parent;
+  const result = await act();
+  terminal.ledger = child;
+  return result;
 }
 
 /** What is asked of the new ledger's place, where the parent may have another kind. */
@@ -300,6 +323,6 @@ function besides(signer: Signer, recovery: readonly PublicKey[]): Key[] {
 
 function ledgerExists(path: string): NorthrootError {
   return new CommandError('LEDGER_EXISTS', `${printable(path)} exists already`, {
-    hint: 'append to it, or choose another path; nothing was changed',
+    hint: 'if it is a ledger, append to it; if not, choose another path; nothing was changed',
   });
 }

@@ -3,6 +3,7 @@
  * of its own.
  */
 
+import { dirname } from 'node:path';
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
@@ -20,6 +21,7 @@ import {
   removeFile,
   writeNewFile,
 } from '../../log/fs/file-system.js';
+import { MAKE_FOLDER } from '../../log/fs/io-error.js';
 import { besidePath, isStoreUrl, stateFolder } from '../../log/fs/place.js';
 import { findTrackingWorkTree } from '../../log/fs/work-tree.js';
 import type { Durability } from '../../log/store/ledger-store.js';
@@ -178,6 +180,14 @@ async function makeStateFolder(ledger: string): Promise<void> {
 /** Whether a place has no ledger. @throws NorthrootError as the file system or the database does */
 export async function isMissing(ledger: string): Promise<boolean> {
   return isStoreUrl(ledger) ? isEmptyLedger(ledger) : (await kindOfPath(ledger)) === 'missing';
+}
+
+/** The error for a ledger that is missing. @param make - What makes it; nothing does before its folder is there. */
+export async function noLedger(ledger: string, make: string): Promise<CommandError> {
+  const hasFolder = isStoreUrl(ledger) || (await kindOfPath(dirname(ledger))) === 'folder';
+  return new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(ledger)}`, {
+    hint: hasFolder ? make : MAKE_FOLDER,
+  });
 }
 
 /** The folder of a key other than the ledger's own: restoring a backup of the ledger does not roll it back. Undefined if not writable. */

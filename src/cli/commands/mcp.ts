@@ -31,7 +31,7 @@ import {
 import { shellWord } from '../shell-word.js';
 import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, withAdvisers } from './advisers.js';
-import { type DecidingChoice, withDeciding } from './ledger-key.js';
+import { type DecidingChoice, noLedger, withDeciding } from './ledger-key.js';
 import { findKernelOption, type KernelChoice, openKernel, withKernel } from './kernel-options.js';
 import {
   aborted,
@@ -145,9 +145,7 @@ export function addMcp(program: Command, run: Run): void {
 async function refuseNoLedger(path: string, { fail }: McpCommandOptions): Promise<void> {
   if (fail === 'open' || path.includes('://')) return;
   if ((await kindOfPath(path)) !== 'missing') return assertStartsWithGenesis(path);
-  throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-    hint: 'make it first: northroot init',
-  });
+  throw await noLedger(path, `northroot init ${shellWord(path)} makes one`);
 }
 
 async function guardServer(

@@ -262,8 +262,8 @@ function describeSpent(
   const spent = findSpent(state, authorizationId, used).map(
     ({ isOverspent, text, grantId }) => `${isOverspent ? 'overspent' : 'used up'}: ${text}, under ${grantId}`,
   );
-  const broken = findings.filter(({ severity }) => severity === 'error');
-  return [...broken.map(describeAppended), ...spent];
+  const said = findings.filter(({ code, severity }) => severity === 'error' || code === 'METER_UNCAPPED');
+  return [...said.map(describeAppended), ...spent];
 }
 
 /** Records a run. It cannot be interrupted: what was done must be recorded. */

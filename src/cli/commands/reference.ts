@@ -47,7 +47,7 @@ export function addExplain(program: Command, run: Run): void {
     .argument('[code]', 'such as PREV_MISMATCH')
     .action((code: string | undefined) =>
       run(async ({ terminal }) => {
-        await terminal.write(code === undefined ? listCodes() : explain(toCode(code)));
+        await terminal.write(code === undefined ? listCodes() : explain(code));
         return 0;
       }),
     );
@@ -64,12 +64,13 @@ function toCode(text: string): string {
   return text.toUpperCase().replaceAll('-', '_');
 }
 
-function explain(code: string): string {
+function explain(text: string): string {
+  const code = toCode(text);
   if (!isFindingCode(code))
-    throw new CommandError('CODE_UNKNOWN', `${printable(code)} is not the code of a finding`, {
+    throw new CommandError('CODE_UNKNOWN', `${printable(text)} is not the code of a finding`, {
       hint:
         didYouMean(code, Object.keys(CODE_PAGES)) ??
-        'northroot explain lists those; errors of the commands themselves say what to do beside them',
+        'northroot explain lists those; reports of northroot import, check and reconcile say which rule each of their codes breaks, and errors of commands what to do',
     });
   const page = CODE_PAGES[code];
   const weight =

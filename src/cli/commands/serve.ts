@@ -1,6 +1,6 @@
 /** `northroot serve`: a gate as a service, which keeps a ledger open, until it is stopped. */
 
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../base/bytes/printable.js';
@@ -15,11 +15,14 @@ import { serveGates, type ServedGate } from '../../gate/service/serve-gates.js';
 import { LiveLedger } from '../../log/agent/live-ledger.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import { besidePath, isStoreUrl } from '../../log/fs/place.js';
+import { findEntitledKeys } from '../../rules/trust/key-entry.js';
 import { usageError } from '../command-error.js';
 import type { Context, Outcome, Run } from '../context.js';
 import type { Terminal } from '../terminal.js';
-import { readSigner } from '../input.js';
+import { readSigner, readTrustPolicy } from '../input.js';
 import { collect, listenAddress, principalId, spanMs } from '../options.js';
+import { shellWord } from '../shell-word.js';
+import { viewOf } from '../view.js';
 import { type AdviserChoice, withAdvisers } from './advisers.js';
 import { type FaceChoice, facesOf, withFaces } from './serve-faces.js';
 import { type DecidingChoice, decidingOptions, forOneOf, withDeciding } from './ledger-key.js';
@@ -38,7 +41,7 @@ interface ServeCommandOptions extends DecidingChoice, AdviserChoice, SettlingCho
   readonly socket?: string;
   readonly listen?: { readonly host: string; readonly port: number };
   readonly tokens?: string;
-  readonly approverKey?: string[];
+  readonly approverKey?: readonly Approver[];
   readonly attach?: boolean;
   readonly shadow?: boolean;
   readonly ttl?: number;
@@ -80,7 +83,7 @@ export function addServe(program: Command, run: Run): void {
     .option(
       '--approver-key <principal=file>',
       'sign approvals of this principal with this private key (repeatable)',
-      collect,
+      approverKeys,
     )
     .option('--attach', 'keep the parameters in LEDGER.contents, for who approves and audits')
     .option('--shadow', 'decide and record, but deny nothing')
@@ -196,10 +199,8 @@ async function openServed(context: Context, path: string, options: ServeCommandO
   });
   const served = { gate, approvers };
   try {
-    for (const text of options.approverKey ?? []) {
-      const [principal, file] = approverOf(text);
-      approvers.set(principal, await openAs(context, path, options, principal, file));
-    }
+    for (const approver of options.approverKey ?? [])
+      approvers.set(approver.principal, await openAs(context, path, options, approver));
   } catch (error) {
     await closeServed(served);
     throw error;
@@ -231,21 +232,60 @@ function nameLedgers(paths: readonly string[]): ReadonlyMap<string, string> {
 }
 
 async function openAs(
-  { terminal }: Context,
+  context: Context,
   path: string,
   options: ServeCommandOptions,
-  principal: string,
-  file: string,
+  { principal, file }: Approver,
 ): Promise<LiveLedger> {
+  const { terminal } = context;
   const signer = await readSigner(terminal, file);
+  await assertApprover(context, path, options, principal, signer.publicKey.keyid);
   const writing = await decidingOptions(terminal, path, signer, options);
   return LiveLedger.open(path, { ...writing, principalId: principal });
 }
 
-function approverOf(text: string): readonly [principal: string, file: string] {
-  const at = text.indexOf('=');
-  if (at === -1) throw usageError(`--approver-key: expected PRINCIPAL=FILE, found ${printable(text, 80)}`);
-  return [principalId(text.slice(0, at)), text.slice(at + 1)];
+/** Refuses a key by which nobody could approve, before an approver meets it. @throws NorthrootError `USAGE`, and as ledgers are read */
+async function assertApprover(
+  context: Context,
+  path: string,
+  options: ServeCommandOptions,
+  principal: string,
+  keyid: string,
+): Promise<void> {
+  const trust = await readTrustPolicy(options.trust);
+  const { keys, isRequired } = await viewOf(context, path, undefined, options, trust).inspect((state) => ({
+    keys: state.keyring
+      .save()
+      .filter(({ revokedBy }) => revokedBy === undefined)
+      .map(({ key }) => key),
+    isRequired: state.signaturesRequired,
+  }));
+  const draft = { event_type: 'approval', principal_id: principal };
+  const entitled = findEntitledKeys(keys, draft, { at: new Date().toISOString() });
+  const isDeclared = keys.some((key) => key.keyid === keyid);
+  if (entitled.some((key) => key.keyid === keyid) || !(isDeclared || isRequired)) return;
+  const others = entitled.map((key) => key.keyid).join(', or ');
+  throw usageError(
+    `--approver-key: key ${keyid} may not sign for ${principal} in ${printable(path)}`,
+    others === ''
+      ? `an admin can add it: northroot key add ${shellWord(path)} FILE --role event --for ${principal}`
+      : `give the file of the key ${others}`,
+  );
+}
+
+interface Approver {
+  readonly principal: string;
+  readonly file: string;
+}
+
+/** Collects `PRINCIPAL=FILE`. */
+function approverKeys(text: string, previous: readonly Approver[] = []): Approver[] {
+  const [, name = '', file = ''] = /^([^=]*)=(.+)$/s.exec(text) ?? [];
+  if (file === '') throw new InvalidArgumentError('Expected PRINCIPAL=FILE, such as human:olga=olga.pem.');
+  const principal = principalId(name);
+  if (previous.some((other) => other.principal === principal))
+    throw new InvalidArgumentError(`Expected each principal once, found ${principal} twice.`);
+  return [...previous, { principal, file }];
 }
 
 const MAX_TOKEN_BYTES = 1_024;

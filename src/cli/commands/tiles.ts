@@ -7,7 +7,8 @@ import { toDigestText } from '../../base/value/digest.js';
 import { MAX_NOTE_BYTES } from '../../format/note/signed-note.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import type { ObjectSink } from '../../log/object/object-sink.js';
-import { openS3Sink, type S3SinkOptions } from '../../log/object/s3-sink.js';
+import { S3Place } from '../../log/object/s3-place.js';
+import { openS3Sink } from '../../log/object/s3-sink.js';
 import { openStoreSource } from '../../log/store/open-store.js';
 import { type FileCount, writeTiles } from '../../log/tile/tile-writer.js';
 import { usageError } from '../command-error.js';
@@ -114,20 +115,25 @@ function targetOf({ out, to, endpoint, addressing }: TilesOptions): string | Obj
     names.map((name) => env[name]).find((value) => value !== undefined && value !== '');
   const accessKeyId = given('AWS_ACCESS_KEY_ID');
   const secretAccessKey = given('AWS_SECRET_ACCESS_KEY');
-  if (accessKeyId === undefined || secretAccessKey === undefined)
-    throw usageError('--to needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
-  const options: S3SinkOptions = {
-    credentials: { accessKeyId, secretAccessKey, ...defined({ sessionToken: given('AWS_SESSION_TOKEN') }) },
-    ...defined({
-      endpoint: endpoint ?? given('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'),
-      region: given('AWS_REGION', 'AWS_DEFAULT_REGION'),
-      addressing,
-    }),
-  };
+  const place = defined({
+    endpoint: endpoint ?? given('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'),
+    region: given('AWS_REGION', 'AWS_DEFAULT_REGION'),
+    addressing,
+  });
   try {
-    return openS3Sink(to, options);
+    // No credentials help a place that cannot be.
+    const { name } = new S3Place(to, place);
+    if (accessKeyId === undefined || secretAccessKey === undefined)
+      throw usageError(`--to ${name} needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`);
+    const credentials = {
+      accessKeyId,
+      secretAccessKey,
+      ...defined({ sessionToken: given('AWS_SESSION_TOKEN') }),
+    };
+    return openS3Sink(to, { credentials, ...place });
   } catch (error) {
-    throw usageError(`--to: ${(error as Error).message}`);
+    if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+    throw usageError(`--to: ${error.message}`);
   }
 }
 

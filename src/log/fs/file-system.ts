@@ -23,7 +23,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
-import { errnoOf, toIoError } from './io-error.js';
+import { errnoOf, NAME_ANOTHER, toIoError } from './io-error.js';
 import { FileLock } from './lock.js';
 
 /** Positions and sizes are in bytes. */
@@ -338,7 +338,9 @@ export async function writeNewFile(
   fileSystem: FileSystem = nodeFileSystem,
 ): Promise<void> {
   if ((await fileSystem.kindOf(path)) !== 'missing')
-    throw new NorthrootError('FILE_EXISTS', `cannot create ${printable(path)}: it exists already`);
+    throw new NorthrootError('FILE_EXISTS', `cannot create ${printable(path)}: it exists already`, {
+      hint: NAME_ANOTHER,
+    });
   await removeLitter(path, fileSystem);
   await viaTemporary(path, makeTemporaryName(path), fileSystem, async (temporary) => {
     await writeWhole(temporary, bytes, permissions, fileSystem);

@@ -4,11 +4,14 @@ import { constants } from 'node:os';
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 
+/** The hint where a path is taken. */
+export const NAME_ANOTHER = 'name another path: what is there stays as it is';
+
 const KNOWN: Readonly<Record<string, readonly [code: string, what: string, hint?: string]>> = {
   ENOENT: ['FILE_NOT_FOUND', 'there is no such file or folder', 'check the path'],
   ENOTDIR: ['FILE_NOT_FOUND', 'a part of the path is not a folder', 'check the path'],
-  EISDIR: ['IS_A_FOLDER', 'it is a folder'],
-  EEXIST: ['FILE_EXISTS', 'it exists already'],
+  EISDIR: ['IS_A_FOLDER', 'it is a folder', 'name a file'],
+  EEXIST: ['FILE_EXISTS', 'it exists already', NAME_ANOTHER],
   EACCES: ['ACCESS_DENIED', 'access is denied', 'check the permissions of the file and its folder'],
   EPERM: [
     'ACCESS_DENIED',
@@ -25,7 +28,10 @@ const KNOWN: Readonly<Record<string, readonly [code: string, what: string, hint?
   ELOOP: ['FILE_NOT_FOUND', 'there are too many symbolic links in the path'],
 };
 
-const NO_FOLDER = ['FILE_NOT_FOUND', 'there is no such folder', 'make the folder first'] as const;
+/** The hint where a file cannot be made, since its folder is missing. */
+export const MAKE_FOLDER = 'make the folder first';
+
+const NO_FOLDER = ['FILE_NOT_FOUND', 'there is no such folder', MAKE_FOLDER] as const;
 
 /**
  * The NorthrootError for an error of `node:fs`.

@@ -17,6 +17,7 @@
  *     flock(2), LOCK_UN, or close              releases the lock
  */
 
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../base/bytes/printable.js';
 import { sha256Base64url } from '../../base/bytes/sha256.js';
@@ -39,6 +40,7 @@ import {
   type StorePosition,
   type WriteLock,
 } from './ledger-store.js';
+import { NoLedgerError } from './no-ledger-error.js';
 import { firstSeqOf, joinPath, listSegments, segmentName } from './segments.js';
 import { saveTornTail } from './torn-tail.js';
 
@@ -127,9 +129,7 @@ export class FileStore implements LedgerStore {
     if (kind === 'other')
       throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is neither a file nor a folder`);
     if (kind === 'missing' && !create)
-      throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-        hint: 'make it first',
-      });
+      throw new NoLedgerError(path, (await fileSystem.kindOf(dirname(path))) === 'folder');
     const isFolder = kind === 'folder' || (kind === 'missing' && path.endsWith('/'));
     if (isFolder && kind === 'missing') await fileSystem.makeFolder(path);
     const store = new FileStore(path, isFolder, kind === 'missing', options);
