@@ -95,7 +95,7 @@ export default defineConfig({
     hookTimeout: MAX_TEST_MS,
     expect: { poll: { timeout: MAX_POLL_MS } },
     experimental: { fsModuleCache: true, fsModuleCachePath: COMPILED },
-    setupFiles: [file('./test/equal-bytes.ts')],
+    setupFiles: ['./test/equal-bytes.ts'],
     pool: 'forks',
     // Two more than processors, for many wait for processes that they started, for threads or for timers.
     maxWorkers: availableParallelism() + 2,

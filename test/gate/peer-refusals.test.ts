@@ -75,8 +75,7 @@ const leading = (ledgerId: string) => ({
   ledger_id: ledgerId,
   since: 1_000,
 });
-const ANOTHER_PROTOCOL =
-  'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n';
+const ANOTHER_PROTOCOL = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n';
 const READ = { tool: 'fs.read', params: { path: '/x' } };
 
 describe('a follower whose leader goes away amid a request', () => {

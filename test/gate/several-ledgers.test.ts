@@ -162,4 +162,20 @@ describe('an approver’s key', () => {
     await running.until(({ stderr, hasEnded }) => stderr.includes('serves ') || hasEnded);
     expect(running.hasEnded).toBe(false);
   });
+
+  it('that was revoked is told of, and what needs no approval is decided on', async () => {
+    const ledger = newLedger(shop, 'calls=1');
+    expectOk(shop.run(['keygen', '--out', 'left.pem']));
+    const added = expectOk(
+      shop.run(['key', 'add', ledger, 'left.pem', '--role', 'event', '--for', 'human:eva']),
+    );
+    const { keyid } = (JSON.parse(added) as { key: { keyid: string } }).key;
+    expectOk(shop.run(['key', 'revoke', ledger, keyid]));
+    const args = ['serve', ledger, '--principal', 'agent:a1', '--approver-key', 'human:eva=left.pem'];
+    const running = shop.start(args);
+    onTestFinished(() => running.kill('SIGKILL'));
+    await running.until(({ stderr, hasEnded }) => stderr.includes('serves ') || hasEnded);
+    expect(running.hasEnded).toBe(false);
+    expect(running.stderr).toContain(keyid);
+  });
 });

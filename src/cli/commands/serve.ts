@@ -244,7 +244,11 @@ async function openAs(
   return LiveLedger.open(path, { ...writing, principalId: principal });
 }
 
-/** Refuses a key by which nobody could approve, before an approver meets it. @throws NorthrootError `USAGE`, and as ledgers are read */
+/**
+ * Refuses a key by which nobody could approve, before an approver meets it. One that was revoked is only told of: what is decided by the
+ * service does not wait for who approves no more.
+ * @throws NorthrootError `USAGE`, and as ledgers are read
+ */
 async function assertApprover(
   context: Context,
   path: string,
@@ -253,20 +257,23 @@ async function assertApprover(
   keyid: string,
 ): Promise<void> {
   const trust = await readTrustPolicy(options.trust);
-  const { keys, isRequired } = await viewOf(context, path, undefined, options, trust).inspect((state) => ({
-    keys: state.keyring
-      .save()
-      .filter(({ revokedBy }) => revokedBy === undefined)
-      .map(({ key }) => key),
+  const { entries, isRequired } = await viewOf(context, path, undefined, options, trust).inspect((state) => ({
+    entries: state.keyring.save(),
     isRequired: state.signaturesRequired,
   }));
+  const keys = entries.filter(({ revokedBy }) => revokedBy === undefined).map(({ key }) => key);
   const draft = { event_type: 'approval', principal_id: principal };
   const entitled = findEntitledKeys(keys, draft, { at: new Date().toISOString() });
   const isDeclared = keys.some((key) => key.keyid === keyid);
   if (entitled.some((key) => key.keyid === keyid) || !(isDeclared || isRequired)) return;
+  const what = `key ${keyid} may not sign for ${principal} in ${printable(path)}`;
+  if (!isDeclared && entries.some(({ key }) => key.keyid === keyid)) {
+    context.terminal.say(`warning: --approver-key: ${what}: it was revoked`);
+    return;
+  }
   const others = entitled.map((key) => key.keyid).join(', or ');
   throw usageError(
-    `--approver-key: key ${keyid} may not sign for ${principal} in ${printable(path)}`,
+    `--approver-key: ${what}`,
     others === ''
       ? `an admin can add it: northroot key add ${shellWord(path)} FILE --role event --for ${principal}`
       : `give the file of the key ${others}`,
