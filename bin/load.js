@@ -1,6 +1,6 @@
 /**
  * Loads the command line. The commands that are run most are one script, which `npm run build` makes of their modules, with the code that
- * V8 made of it then; all others are modules, which they share with the library.
+ * V8 made of it then; all others are modules, which they share with the library, and of which each loads its own.
  *
  * The code is as good as the script itself, or it is not used: it lies beside it, belongs to whom the script belongs, nobody may write it
  * who may not write the script, and it begins with the SHA-256 of both, since V8 checks neither. What another version of V8 made, V8
@@ -15,8 +15,8 @@ import { Script } from 'node:vm';
 
 /** The script: one expression, a function that gets `require` and its own URL and returns what the command line exports. */
 export const SCRIPT = new URL('../dist/cli/northroot.cjs', import.meta.url);
-/** The program with all commands. */
-const WHOLE = new URL('../dist/cli/main.js', import.meta.url);
+/** Loads the other commands. */
+const OTHERS = new URL('../dist/cli/other-commands.js', import.meta.url);
 /** What V8 made of the script, behind {@link hashBoth}. */
 export const CODE = new URL('../dist/cli/northroot.code', import.meta.url);
 
@@ -43,7 +43,7 @@ let frequent;
 /** @returns `main`, which runs the command of these arguments. */
 export async function loadProgram(args) {
   const command = args.find((arg) => arg !== '-q' && arg !== '--quiet');
-  if (!FREQUENT.includes(command)) return import(WHOLE.href);
+  if (!FREQUENT.includes(command)) return (await import(OTHERS.href)).loadCommand(command);
   return (frequent ??= run(compile().script));
 }
 

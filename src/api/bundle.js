@@ -14,7 +14,7 @@ import { cborX } from '../base/cbor/plugin.js';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const { exports, imports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
-const COMMANDS = 'dist/cli/main.js';
+const COMMANDS = 'dist/cli/other-commands.js';
 const THREADS = ['dist/fast/blocks/worker.js', 'dist/log/writer/signing-worker.js'];
 /** For the programs of this repository; not in the package. */
 const INTERNALS = 'dist/api/internals.js';

@@ -58,8 +58,8 @@ async function bundle() {
   if (!isFast) {
     // In place of the one that shares modules with the library.
     await buildAll({
-      entryPoints: [here('main.ts')],
-      outfile: here('../../dist/cli/main.js'),
+      entryPoints: [here('other-commands.ts')],
+      outfile: here('../../dist/cli/other-commands.js'),
       format: 'esm',
       packages: 'external',
     });

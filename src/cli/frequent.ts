@@ -1,6 +1,6 @@
 /**
- * The command line with the commands that people and scripts run most, for its start: `bin/load.js` names them, and loads `main.ts` for
- * all others.
+ * The command line with the commands that people and scripts run most, for its start: `bin/load.js` names them, and takes all
+ * others from `other-commands.ts`.
  */
 
 import { addAbandon } from './commands/abandon.js';

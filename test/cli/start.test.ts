@@ -11,6 +11,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GROUPS as FEW } from '../../src/cli/frequent.js';
 import { GROUPS as ALL } from '../../src/cli/main.js';
+import { OTHERS } from '../../src/cli/other-commands.js';
 import { type Groups, makeProgram } from '../../src/cli/program.js';
 import { CLI } from './runner.js';
 
@@ -67,15 +68,17 @@ describe('the code beside the script', () => {
   });
 });
 
+const helpOf = (groups: Groups): ReadonlyMap<string, string> =>
+  new Map(
+    makeProgram(groups, () => Promise.resolve()).commands.map((command) => [
+      command.name(),
+      [command, ...command.commands].map((each) => each.helpInformation()).join('\n'),
+    ]),
+  );
+const all = helpOf(ALL);
+
 describe('the commands that are run most', () => {
-  const helpOf = (groups: Groups): ReadonlyMap<string, string> =>
-    new Map(
-      makeProgram(groups, () => Promise.resolve()).commands.map((command) => [
-        command.name(),
-        [command, ...command.commands].map((each) => each.helpInformation()).join('\n'),
-      ]),
-    );
-  const [few, all] = [helpOf(FEW), helpOf(ALL)];
+  const few = helpOf(FEW);
 
   it('are those for which the loader takes the script', () => {
     expect([...few.keys()].sort()).toEqual([...FREQUENT].sort());
@@ -83,6 +86,16 @@ describe('the commands that are run most', () => {
 
   it.each(FREQUENT)('%s is the same in the script as in the whole program', (name) => {
     expect(few.get(name)).toBe(all.get(name));
+  });
+});
+
+describe('the other commands', () => {
+  it('are those that the script does not have, but for the one that knows all', () => {
+    expect([...Object.keys(OTHERS), ...FREQUENT, 'completion'].sort()).toEqual([...all.keys()].sort());
+  });
+
+  it.each(Object.entries(OTHERS))('%s is the same by itself', async (name, load) => {
+    expect([...helpOf({ 'Commands:': await load() })]).toEqual([[name, all.get(name)]]);
   });
 });
 

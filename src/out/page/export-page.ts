@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { Transform } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { createDeflateRaw, deflateRawSync } from 'node:zlib';
+import { brotliDecompressSync, createDeflateRaw, deflateRawSync } from 'node:zlib';
 import type { ByteSink } from '../../base/bytes/byte-sink.js';
 import { encodeBase64 } from '../../base/bytes/encoding.js';
 import { decodeUtf8 } from '../../base/bytes/text.js';
@@ -78,7 +78,7 @@ export async function exportPage(
       hint: 'export it whole: the page has filters of its own',
     });
   const source = await openVerifiable('exportPage', ledger);
-  const [style, app, core] = await Promise.all(['page.css', 'app.js', 'core.js'].map(readAsset));
+  const [style, app, core] = await Promise.all(['page.css', 'app.js', 'core.js.br'].map(readAsset));
   const now = options.now ?? (isTimed(options) ? new Date().toISOString() : undefined);
   await sink.write(headOf(style as string, app as string, core as string));
   const packer = new Packer(sink);
@@ -122,7 +122,10 @@ function toNote({ name, note }: { readonly name: string; readonly note: Uint8Arr
 }
 
 async function readAsset(name: string): Promise<string> {
-  return decodeUtf8(await readSmallFile(fileURLToPath(new URL(name, ASSETS)), MAX_ASSET_BYTES));
+  const bytes = await readSmallFile(fileURLToPath(new URL(name, ASSETS)), MAX_ASSET_BYTES);
+  return decodeUtf8(
+    name.endsWith('.br') ? brotliDecompressSync(bytes, { maxOutputLength: MAX_ASSET_BYTES }) : bytes,
+  );
 }
 
 /** JSON that ends no script element, whatever its strings hold. */

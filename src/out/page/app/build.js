@@ -1,10 +1,11 @@
 /**
- * Bundles what runs in the page, into `dist/out/page/`: `app.js`, which shows, `core.js`, which verifies, and `page.css`. Part of
+ * Bundles what runs in the page, into `dist/out/page/`: `app.js`, which shows, `core.js.br`, which verifies, and `page.css`. Part of
  * `npm run build`; who installs the package gets the bundles.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
 import { build, transformSync } from 'esbuild';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -38,7 +39,10 @@ for (const name of ['app', 'core']) {
   const { text } = outputFiles[0];
   // It stands in the page as it is.
   if (/<\/script|<!--/i.test(text)) throw new Error(`${name}.js would end the element that holds it`);
-  writeFileSync(`${out}${name}.js`, text.trimEnd());
+  const script = text.trimEnd();
+  if (name === 'app') writeFileSync(`${out}app.js`, script);
+  // The largest of all files of the package, which has a limit.
+  else writeFileSync(`${out}core.js.br`, brotliCompressSync(script));
 }
 const style = readFileSync(here('page.css'), 'utf8');
 const { code } = transformSync(style, { loader: 'css', minify: true, charset: 'utf8' });
