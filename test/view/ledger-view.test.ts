@@ -5,6 +5,7 @@ import {
   copyFileSync,
   existsSync,
   mkdtempSync,
+  readFileSync,
   readdirSync,
   rmSync,
   truncateSync,
@@ -121,6 +122,17 @@ test('the records of many events are found in one reading, by an index or withou
   const other = `sha-256:${'A'.repeat(43)}`;
   expect(await codeOf(new LedgerView(path).findEvents([...ids, other]))).toBe('RECORD_NOT_FOUND');
   expect(await new LedgerView(path, { index: false }).findEvents([])).toEqual(new Map());
+});
+
+test('the records of events are found by an index of a ledger whose numbers are no ordinals', async () => {
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+  writeFileSync(path, `${[...lines.slice(0, 3), ...lines.slice(4)].join('\n')}\n`);
+  await maintainIndex(path);
+  const { eventId } = await new LedgerView(path, { index: false }).findRecord('12');
+  const notices: string[] = [];
+  const view = new LedgerView(path, { onNotice: ({ code }) => notices.push(code) });
+  expect([...(await view.findEvents([eventId])).values()]).toMatchObject([{ seq: 12, eventId }]);
+  expect(notices).toEqual([]);
 });
 
 test('keys that the ledger declares are found by its index, and what it does not have is read', async () => {

@@ -107,7 +107,7 @@ export class LedgerView {
         const found = new Map<string, ReadRecord>();
         for (const eventId of eventIds) {
           this.#options.signal?.throwIfAborted();
-          found.set(eventId, (await records.readEvent(eventId)) ?? unknown());
+          found.set(eventId, (await records.find(eventId)) ?? unknown());
         }
         return found;
       },
