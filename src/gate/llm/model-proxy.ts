@@ -666,9 +666,9 @@ function tokenInKey({ headers }: ProxyRequest): string | undefined {
   return keys.find(isToken);
 }
 
-/** Those that have a token of this proxy: no provider may see it. */
+/** Those that have a token of this proxy, in whatever form: no provider may see it. */
 function keyHeadersWithToken({ headers }: ProxyRequest): string[] {
-  return KEY_HEADERS.filter((name) => isToken(headers[name]?.replace(/^Bearer +/i, '')));
+  return KEY_HEADERS.filter((name) => /(?<![A-Za-z0-9_-])nr_[A-Za-z0-9_-]{20}/.test(headers[name] ?? ''));
 }
 
 function isToken(key: string | undefined): key is string {

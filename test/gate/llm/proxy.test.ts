@@ -523,12 +523,14 @@ describe('who asks', () => {
     expect(
       (await send(url, '/v1/chat/completions', chat(), { Authorization: `Bearer ${token}` })).status,
     ).toBe(200);
+    const misspelt = { ...headers, Authorization: `Bearer\t${token}`, 'X-Api-Key': `"${token}"` };
+    expect((await send(url, '/v1/chat/completions', chat(), misspelt)).status).toBe(200);
     const other = { ...headers, 'anthropic-version': '2023-06-01' };
     const body = { model: 'm-1', max_tokens: 5, messages: [{ role: 'user', content: 'x' }] };
     expect((await send(url, '/v1/messages', body, other)).status).toBe(403);
     const foreign = { ...headers, 'X-Northroot-Principal': 'agent:other' };
     expect((await send(url, '/v1/chat/completions', chat(), foreign)).status).toBe(403);
-    expect(upstream.seen).toHaveLength(2);
+    expect(upstream.seen).toHaveLength(3);
     expect(upstream.seen[0]?.request.headers.authorization).toBe('Bearer sk-theirs');
     expect(JSON.stringify(upstream.seen.map(({ request }) => request.rawHeaders))).not.toContain('nr_');
   });
