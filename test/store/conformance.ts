@@ -206,8 +206,11 @@ export function describeStore(name: string, make: () => StoreUnderTest, { hasLoc
       const stores = await handles(4);
       const counts = [0, 0, 0, 0];
       let all = 0;
+      // What takes the lock for a store may be a process, which must have started.
+      for (const store of stores) await (await store.acquire(PATIENT)).release();
       const work = async (store: LedgerStore, tag: number): Promise<void> => {
-        for (let position = START; all < 80;) {
+        // Of fewer, chance would decide where the system chooses among those who wait.
+        for (let position = START; all < 400;) {
           const lock = await store.acquire(PATIENT);
           try {
             ({ position } = await readFrom(store, position));
