@@ -157,9 +157,9 @@ function withKeyidLast(args: readonly string[]): readonly string[] {
 }
 
 /** A command that names a misspelt option before the required one that it may have been meant for. */
-class NamedCommand extends Command {
+class SpellCheckedCommand extends Command {
   override createCommand(name?: string): Command {
-    return new NamedCommand(name);
+    return new SpellCheckedCommand(name);
   }
 
   override parseOptions(args: string[]): ParseOptionsResult {
@@ -182,7 +182,7 @@ class NamedCommand extends Command {
 
 /** The command line; `run` is given what a command is to do. */
 export function makeProgram(groups: Groups, run: Run): Command {
-  const program = new NamedCommand('northroot');
+  const program = new SpellCheckedCommand('northroot');
   program
     .description(
       'A verifiable event ledger: append events, and prove from the file alone what was allowed and what was done.',

@@ -262,19 +262,10 @@ describe('key show', () => {
 });
 
 describe('a ledger that is not there', () => {
-  const grantIn = (ledger: string): string[] => [
-    'grant',
-    ledger,
-    '--to',
-    'agent:a1',
-    '--tool',
-    'x',
-    '--cap',
-    'usd=1',
-  ];
+  const BOUNDS = ['--to', 'agent:a1', '--tool', 'x', '--cap', 'usd=1'];
 
   it.each([
-    ['grant', (ledger: string) => grantIn(ledger)],
+    ['grant', (ledger: string) => ['grant', ledger, ...BOUNDS]],
     ['append', (ledger: string) => ['append', ledger]],
     ['hook install', (ledger: string) => ['hook', 'install', 'claude-code', '--print', '--ledger', ledger]],
     ['mcp', (ledger: string) => ['mcp', ledger, '--server', 'files', '--', 'true']],

@@ -12,6 +12,8 @@ import type { RoleChange } from '../../gate/service/peers.js';
 import type { ServiceEvent, SliceChoice } from '../../gate/service/gate-service.js';
 import { serveGate } from '../../gate/service/serve-gate.js';
 import { serveGates, type ServedGate } from '../../gate/service/serve-gates.js';
+import type { Key } from '../../format/schema/generated/types.js';
+import type { Signer } from '../../format/signature/signer.js';
 import { LiveLedger } from '../../log/agent/live-ledger.js';
 import { readSmallFile } from '../../log/fs/file-system.js';
 import { besidePath, isStoreUrl } from '../../log/fs/place.js';
@@ -199,8 +201,14 @@ async function openServed(context: Context, path: string, options: ServeCommandO
   });
   const served = { gate, approvers };
   try {
-    for (const approver of options.approverKey ?? [])
-      approvers.set(approver.principal, await openAs(context, path, options, approver));
+    const { approverKey = [] } = options;
+    const known = approverKey.length === 0 ? undefined : await readKeys(context, path, options);
+    for (const approver of approverKey) {
+      const signer = await readSigner(context.terminal, approver.file);
+      if (known !== undefined)
+        assertApprover(context.terminal, path, known, approver.principal, signer.publicKey.keyid);
+      approvers.set(approver.principal, await openAs(context, path, options, approver.principal, signer));
+    }
   } catch (error) {
     await closeServed(served);
     throw error;
@@ -232,43 +240,53 @@ function nameLedgers(paths: readonly string[]): ReadonlyMap<string, string> {
 }
 
 async function openAs(
-  context: Context,
+  { terminal }: Context,
   path: string,
   options: ServeCommandOptions,
-  { principal, file }: Approver,
+  principal: string,
+  signer: Signer,
 ): Promise<LiveLedger> {
-  const { terminal } = context;
-  const signer = await readSigner(terminal, file);
-  await assertApprover(context, path, options, principal, signer.publicKey.keyid);
   const writing = await decidingOptions(terminal, path, signer, options);
   return LiveLedger.open(path, { ...writing, principalId: principal });
+}
+
+interface KnownKeys {
+  readonly keys: readonly Key[];
+  readonly revoked: readonly Key[];
+  readonly isRequired: boolean;
+}
+
+async function readKeys(context: Context, path: string, options: ServeCommandOptions): Promise<KnownKeys> {
+  const trust = await readTrustPolicy(options.trust);
+  return viewOf(context, path, undefined, options, trust).inspect(({ keyring, signaturesRequired }) => {
+    const all = keyring.save();
+    return {
+      keys: all.filter(({ revokedBy }) => revokedBy === undefined).map(({ key }) => key),
+      revoked: all.filter(({ revokedBy }) => revokedBy !== undefined).map(({ key }) => key),
+      isRequired: signaturesRequired,
+    };
+  });
 }
 
 /**
  * Refuses a key by which nobody could approve, before an approver meets it. One that was revoked is only told of: what is decided by the
  * service does not wait for who approves no more.
- * @throws NorthrootError `USAGE`, and as ledgers are read
+ * @throws NorthrootError `USAGE`
  */
-async function assertApprover(
-  context: Context,
+function assertApprover(
+  terminal: Terminal,
   path: string,
-  options: ServeCommandOptions,
+  { keys, revoked, isRequired }: KnownKeys,
   principal: string,
   keyid: string,
-): Promise<void> {
-  const trust = await readTrustPolicy(options.trust);
-  const { entries, isRequired } = await viewOf(context, path, undefined, options, trust).inspect((state) => ({
-    entries: state.keyring.save(),
-    isRequired: state.signaturesRequired,
-  }));
-  const keys = entries.filter(({ revokedBy }) => revokedBy === undefined).map(({ key }) => key);
+): void {
+  const isThis = (key: Key): boolean => key.keyid === keyid;
   const draft = { event_type: 'approval', principal_id: principal };
   const entitled = findEntitledKeys(keys, draft, { at: new Date().toISOString() });
-  const isDeclared = keys.some((key) => key.keyid === keyid);
-  if (entitled.some((key) => key.keyid === keyid) || !(isDeclared || isRequired)) return;
+  if (entitled.some(isThis) || !(keys.some(isThis) || isRequired)) return;
   const what = `key ${keyid} may not sign for ${principal} in ${printable(path)}`;
-  if (!isDeclared && entries.some(({ key }) => key.keyid === keyid)) {
-    context.terminal.say(`warning: --approver-key: ${what}: it was revoked`);
+  if (revoked.some(isThis)) {
+    terminal.say(`warning: --approver-key: ${what}: it was revoked`);
     return;
   }
   const others = entitled.map((key) => key.keyid).join(', or ');

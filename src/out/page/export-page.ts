@@ -78,7 +78,7 @@ export async function exportPage(
       hint: 'export it whole: the page has filters of its own',
     });
   const source = await openVerifiable('exportPage', ledger);
-  const [style, app, core] = await Promise.all(['page.css', 'app.js', 'core.js.br'].map(readAsset));
+  const [style, app, core] = await Promise.all(['page.css', 'app.js', 'core.js'].map(readAsset));
   const now = options.now ?? (isTimed(options) ? new Date().toISOString() : undefined);
   await sink.write(headOf(style as string, app as string, core as string));
   const packer = new Packer(sink);
@@ -122,10 +122,8 @@ function toNote({ name, note }: { readonly name: string; readonly note: Uint8Arr
 }
 
 async function readAsset(name: string): Promise<string> {
-  const bytes = await readSmallFile(fileURLToPath(new URL(name, ASSETS)), MAX_ASSET_BYTES);
-  return decodeUtf8(
-    name.endsWith('.br') ? brotliDecompressSync(bytes, { maxOutputLength: MAX_ASSET_BYTES }) : bytes,
-  );
+  const bytes = await readSmallFile(fileURLToPath(new URL(`${name}.br`, ASSETS)), MAX_ASSET_BYTES);
+  return decodeUtf8(brotliDecompressSync(bytes, { maxOutputLength: MAX_ASSET_BYTES }));
 }
 
 /** JSON that ends no script element, whatever its strings hold. */

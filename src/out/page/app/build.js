@@ -1,6 +1,6 @@
 /**
- * Bundles what runs in the page, into `dist/out/page/`: `app.js`, which shows, `core.js.br`, which verifies, and `page.css`. Part of
- * `npm run build`; who installs the package gets the bundles.
+ * Bundles what runs in the page, into `dist/out/page/`: `app.js`, which shows, `core.js`, which verifies, and `page.css`, compressed with
+ * Brotli, since the package has a limit. Part of `npm run build`; who installs the package gets the bundles.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -39,12 +39,13 @@ for (const name of ['app', 'core']) {
   const { text } = outputFiles[0];
   // It stands in the page as it is.
   if (/<\/script|<!--/i.test(text)) throw new Error(`${name}.js would end the element that holds it`);
-  const script = text.trimEnd();
-  if (name === 'app') writeFileSync(`${out}app.js`, script);
-  // The largest of all files of the package, which has a limit.
-  else writeFileSync(`${out}core.js.br`, brotliCompressSync(script));
+  write(`${name}.js`, text);
 }
 const style = readFileSync(here('page.css'), 'utf8');
 const { code } = transformSync(style, { loader: 'css', minify: true, charset: 'utf8' });
 if (/<\/style/i.test(code)) throw new Error('page.css would end the element that holds it');
-writeFileSync(`${out}page.css`, code.trimEnd());
+write('page.css', code);
+
+function write(name, text) {
+  writeFileSync(`${out}${name}.br`, brotliCompressSync(text.trimEnd()));
+}
