@@ -19,7 +19,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Level } from 'level';
 import { expect, test, vi } from 'vitest';
-import { LedgerIndex } from '../../src/log/cache/ledger-index.js';
+import { LedgerIndex, sizeOf } from '../../src/log/cache/ledger-index.js';
+import { nodeFileSystem } from '../../src/log/fs/file-system.js';
 import type { NorthrootError } from '../../src/base/error.js';
 import { meters } from '../../src/base/value/meter.js';
 import { findGrant } from '../../src/rules/report/accounts.js';
@@ -299,6 +300,13 @@ test('say once that a named folder is no index, and go on without it', async () 
   }
   expect(readFileSync(file, 'utf8')).toBe('mine');
   expect(readdirSync(others)).toEqual(['notes']);
+});
+
+test('have a size, whatever LevelDB removes while it is counted', async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'b'), 'four');
+  const list = async (path: string): Promise<string[]> => ['a', ...(await nodeFileSystem.list(path)), 'c'];
+  expect(await sizeOf(folder, { ...nodeFileSystem, list })).toBe(4);
 });
 
 test('give the index to who says that it waits, and not to a wish that was left', async () => {

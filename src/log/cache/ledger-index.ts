@@ -78,7 +78,7 @@ export async function isIndexed(
   return (bytes ?? (await sizeOf(path, fileSystem, MIN_INDEXED_BYTES))) >= MIN_INDEXED_BYTES;
 }
 
-/** The size of a file, or of a folder's files; 0 for anything else. Stops counting at `enough`. */
+/** The size of a file, or of a folder's files but those that are removed meanwhile; 0 for anything else. Stops counting at `enough`. */
 export async function sizeOf(path: string, fileSystem: FileSystem, enough = Infinity): Promise<number> {
   const kind = await fileSystem.kindOf(path);
   if (kind !== 'file' && kind !== 'folder') return 0;
@@ -86,11 +86,16 @@ export async function sizeOf(path: string, fileSystem: FileSystem, enough = Infi
   let size = 0;
   for (const name of names) {
     if (size >= enough) break;
-    const file = await fileSystem.open(name, 'read');
     try {
-      size += await file.size();
-    } finally {
-      await file.close();
+      const file = await fileSystem.open(name, 'read');
+      try {
+        size += await file.size();
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      // LevelDB does so when it compacts.
+      if (!(error instanceof NorthrootError) || error.code !== 'FILE_NOT_FOUND') throw error;
     }
   }
   return size;
