@@ -92,6 +92,8 @@ class NodeFile implements OpenFile {
   readonly path: string;
   readonly #handle: FileHandle;
   #lock: FileLock | undefined;
+  /** What stays the same of an open file: its device and inode. */
+  #own: Pick<Stats, 'dev' | 'ino'> | undefined;
   /** Whether it is a regular file, once that is known: a pipe that nobody reads would stop the process. */
   #isRegular: boolean | undefined;
 
@@ -138,7 +140,7 @@ class NodeFile implements OpenFile {
 
   isInPlace(): Promise<boolean> {
     return attemptNow('read', this.path, () => {
-      const own = fstatSync(this.#handle.fd);
+      const own = (this.#own ??= fstatSync(this.#handle.fd));
       const named = statusOf(this.path);
       return named?.ino === own.ino && named.dev === own.dev;
     });
