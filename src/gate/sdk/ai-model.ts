@@ -23,8 +23,7 @@ type Part = Answer & { readonly type?: unknown; readonly modelId?: unknown };
 
 /**
  * Guards a language model, for `generateText`, `streamText` and agents: reserves before each call, and meters what the model states after
- * it. A call without stated usage is charged as reserved, and so is a stream that breaks or that is left. The tool of a call is
- * `llm.PROVIDER/MODEL`.
+ * it. A call without stated usage is charged as reserved, and so is one that breaks or is left. The tool of a call is `llm.PROVIDER/MODEL`.
  * @throws TypeError for what is no model, such as its name
  * @example
  * const model = guardModel(ledger, openai('gpt-5'), { reserve: { usd: '0.50' } });
@@ -42,7 +41,7 @@ export function guardModel<M extends AiModel>(
   void priceOf;
   const callOf = ({ abortSignal: signal, headers, ...params }: CallOptions) => {
     void headers;
-    return { tool: modelToolName(modelId, provider), params, signal };
+    return { tool: modelToolName(modelId, provider), params, signal, isRemote: true };
   };
   const note = (context: GuardContext, usage: Raw, answered: unknown): void => {
     const name = typeof answered === 'string' && answered !== '' ? answered : modelId;

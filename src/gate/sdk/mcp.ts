@@ -71,7 +71,7 @@ interface CallParams {
 }
 
 /**
- * Guards a client's `callTool`; all else of the client is as it was.
+ * Guards a client's `callTool`; all else of the client is as it was. A call whose connection breaks or whose time is over is charged.
  * @param server - A label of the server, that grants name
  * @throws TypeError for a malformed argument
  * @example
@@ -92,7 +92,12 @@ export function guardClient<C extends McpClient>(
       const last = rest.at(-1) as { readonly signal?: AbortSignal } | undefined;
       return guardResult(
         ledger,
-        { tool: `mcp.${server}.${params.name}`, params: params.arguments ?? {}, signal: last?.signal },
+        {
+          tool: `mcp.${server}.${params.name}`,
+          params: params.arguments ?? {},
+          signal: last?.signal,
+          isRemote: true,
+        },
         ({ signal }) =>
           // Without a signal of its own, the last may be a schema.
           last?.signal === undefined

@@ -18,7 +18,7 @@ interface Response {
 
 /**
  * Guards a model: reserves before each call, and meters what the model states after it. A call without stated usage is charged as reserved,
- * and so is a stream that breaks or that is left.
+ * and so is one that breaks or is left.
  * @param name - `PROVIDER/MODEL`, for a model does not tell its name: the tool of a call is `llm.PROVIDER/MODEL`
  * @throws TypeError for what is no model
  * @example
@@ -37,7 +37,7 @@ export function guardModel<M extends AgentModel>(
   void priceOf;
   const callOf = ({ signal, tracing, ...params }: Request) => {
     void tracing;
-    return { tool: modelToolName(name), params, signal };
+    return { tool: modelToolName(name), params, signal, isRemote: true };
   };
   const [provider, ...rest] = name.split('/');
   const named = rest.length === 0 ? { model: name } : { model: rest.join('/'), provider };

@@ -4,6 +4,7 @@
  */
 
 import { printable } from '../../base/bytes/printable.js';
+import { joinSignals } from '../../base/deadline.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytesWithout } from '../../base/json/omit-undefined.js';
 import { checkString, describeValue } from '../../base/options.js';
@@ -13,6 +14,7 @@ import { DeniedError } from '../../log/agent/errors.js';
 import type { GuardContext, GuardOptions } from '../../log/agent/guard.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import { readGuarded } from '../guard-stream.js';
+import { wasRefused } from './refused.js';
 
 /** How calls are guarded: as {@link GuardOptions}, for every call of a kit. */
 export type CallGuardOptions = Omit<GuardOptions, 'signal' | 'intent' | 'intentDigest' | 'contextDigest'>;
@@ -26,6 +28,8 @@ export interface KitCall {
   /** What the digest of the parameters is of. */
   readonly params: unknown;
   readonly signal?: AbortSignal | undefined;
+  /** Another machine answers: what it throws gives the reservation back only where it {@link wasRefused}. */
+  readonly isRemote?: boolean | undefined;
 }
 
 export type GuardingLedger = Pick<LiveLedger, 'guard'>;
@@ -51,21 +55,33 @@ class Fault extends Error {
 
 /**
  * Guards one call, and records the digest of its result. One that is an error is recorded as a failure, charged as any result, and returned.
+ * One that throws is a failure, and not charged; or `unknown`, charged as reserved, if it is remote and was not refused.
  * @throws as `LiveLedger.guard`
  */
 export async function guardCall<T>(
   ledger: GuardingLedger,
-  { tool, params, signal }: KitCall,
+  { tool, params, signal: given, isRemote = false }: KitCall,
   run: (context: GuardContext) => T | PromiseLike<T>,
   read: (value: T, context: GuardContext) => ReadResult,
   options: CallGuardOptions,
 ): Promise<T> {
+  const broken = new AbortController();
+  const { signal, clear } = joinSignals([given, broken.signal]);
+  const runOnce = async (context: GuardContext): Promise<T> => {
+    try {
+      return await run(context);
+    } catch (error) {
+      // An aborted guard records that how it ended is unknown.
+      if (isRemote && !wasRefused(error)) broken.abort(error);
+      throw error;
+    }
+  };
   try {
     return await ledger.guard(
       escapeToolName(tool),
       toJson(params),
       async (context) => {
-        const value = await run(context);
+        const value = await runOnce(context);
         const { output, fault } = read(value, context);
         const digest = tryDigest(output);
         if (digest !== undefined) context.setOutputDigest(digest);
@@ -77,6 +93,8 @@ export async function guardCall<T>(
   } catch (error) {
     if (error instanceof Fault) return error.value as T;
     throw error;
+  } finally {
+    clear();
   }
 }
 
@@ -108,8 +126,9 @@ export interface Streamed<H, P> {
 }
 
 /**
- * Guards a call whose result comes in pieces; resolves when it has begun. Recorded is `success` when the pieces end, and `unknown`, charged
- * as reserved, when they break, a piece is an error, the reader leaves or the signal is aborted: what was streamed until then is paid for.
+ * Guards a remote call whose result comes in pieces; resolves when it has begun. Recorded is `success` when the pieces end, and `unknown`,
+ * charged as reserved, when they break, a piece is an error, the reader leaves or the signal is aborted: what was streamed until then is paid
+ * for. One that throws before its first piece is recorded as by {@link guardCall}.
  * @param read - Looks at each piece
  * @throws as `LiveLedger.guard`; so does reading the pieces
  */
@@ -126,18 +145,19 @@ export async function guardPieces<H, P>(
     escapeToolName(tool),
     toJson(params),
     async function* (context) {
-      const { head, pieces } = await begin(context);
-      yield head;
+      let hasBegun = false;
       try {
+        const { head, pieces } = await begin(context);
+        yield head;
         let fault: string | undefined;
         for await (const piece of pieces) {
+          hasBegun = true;
           fault = read(piece, context).fault ?? fault;
           yield piece;
         }
         if (fault !== undefined) throw new Fault(fault, undefined);
       } catch (error) {
-        // An aborted guard records that how it ended is unknown.
-        broken.abort(error);
+        if (hasBegun || !wasRefused(error)) broken.abort(error);
         throw error;
       }
     },

@@ -25,7 +25,7 @@ export interface Kit {
   /** How the tool is named in the ledger. */
   readonly tool: string;
   make(ledger: LiveLedger, body: Body): Caller;
-  /** The code of what throws an error with the code `ENOENT`. Default: that. */
+  /** What is recorded of what throws an error with the code `ENOENT`. Default: a failure with that. */
   readonly thrown?: string;
   /** A result that is an error, and its code, where the SDK has such. */
   readonly fault?: { readonly value: object; readonly code: string };
@@ -89,13 +89,13 @@ export function describeKit(name: string, kit: Kit): void {
       expect(JSON.stringify(place.events())).not.toContain('secret-path');
     });
 
-    it('records a tool that throws as a failure with its code', async () => {
+    it('records how a tool ended that throws', async () => {
       const { place, ledger } = await openFor(tool, { calls: 2 });
       const caller = kit.make(ledger, () => {
         throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
       });
       expect((await caller.call('a')).told).toBeDefined();
-      expect(endsOf(place)).toEqual([`failure ${kit.thrown ?? 'ENOENT'}`]);
+      expect(endsOf(place)).toEqual([kit.thrown ?? 'failure ENOENT']);
       expect(await place.verdict()).toBe('ok');
     });
 

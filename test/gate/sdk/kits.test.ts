@@ -146,6 +146,25 @@ describe('openai-agents and mcp', () => {
     for (const call of calls) expect(await codeOf(call)).toBe('TOOL_NOT_ALLOWED');
   });
 
+  it.each([
+    ['an error of the server', { code: -32_602 }, 'failure ERROR', '1'],
+    ['a status of HTTP', { code: 404 }, 'failure ERROR', '1'],
+    ['what was never connected', { code: 'NOT_CONNECTED' }, 'failure NOT_CONNECTED', '1'],
+    ['a connection that was closed', { code: -32_000 }, 'unknown', '0.5'],
+    ['a time that is over', { code: -32_001 }, 'unknown', '0.5'],
+    ['a connection that broke', { cause: { code: 'UND_ERR_SOCKET' } }, 'unknown', '0.5'],
+  ])('mcp: a client charges what the server may have done: %s', async (_what, members, end, left) => {
+    const { place, ledger, grantId } = await openFor('mcp.files.read', { usd: '1' });
+    const callTool = async (_params: object): Promise<object> => {
+      throw Object.assign(new Error('no'), members);
+    };
+    const client = guardClient(ledger, 'files', { callTool }, { reserve: { usd: '0.5' } });
+    await errorOf(client.callTool({ name: 'read' }));
+    expect(endsOf(place)).toEqual([end]);
+    expect(await leftOf(ledger, grantId, 'usd')).toBe(left);
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('refuse what they cannot guard', async () => {
     const { ledger } = await openFor('read', { calls: 1 });
     for (const wrong of [

@@ -224,13 +224,9 @@ describe.each(Object.entries(KITS))('%s', (_name, { tool, modelId, ask }) => {
     expect(await place.verdict()).toBe('ok');
   });
 
-  it('calls no model that the grants deny, and records one that throws as a failure', async () => {
+  it('calls no model that the grants deny', async () => {
     const { place, ledger } = await openFor(tool, { ...CAPS, calls: 1 });
-    const thrown = Object.assign(new Error('no'), { code: 'RATE_LIMITED' });
-    const failing = ask(ledger, {}, () => {
-      throw thrown;
-    });
-    expect(await errorOf(failing)).toBe(thrown);
+    await ask(ledger, {}, () => ({ input: 1 }));
     let called = false;
     const denied = ask(ledger, {}, () => {
       called = true;
@@ -238,7 +234,39 @@ describe.each(Object.entries(KITS))('%s', (_name, { tool, modelId, ask }) => {
     });
     expect(await errorOf(denied)).toMatchObject({ name: 'DeniedError', code: 'RESERVATION_OVER_CAP' });
     expect(called).toBe(false);
-    expect(endsOf(place)).toEqual(['failure RATE_LIMITED', 'deny']);
+    expect(endsOf(place)).toEqual(['success', 'deny']);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it.each([
+    ['a connection that breaks', Object.assign(new Error('cut'), { code: 'ECONNRESET' })],
+    ['an answer that cannot be read', Object.assign(new Error('no JSON'), { statusCode: 200 })],
+    ['any other error', new Error('connection error', { cause: { name: 'TypeError' } })],
+  ])('charges, as what may have been used, %s', async (_what, thrown) => {
+    const { place, ledger, grantId } = await openFor(tool, CAPS);
+    const failing = ask(ledger, { reserve: RESERVE }, () => {
+      throw thrown;
+    });
+    expect(await errorOf(failing)).toBe(thrown);
+    expect(endsOf(place)).toEqual(['unknown']);
+    expect(await leftOf(ledger, grantId, 'usd')).toBe('0.5');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it.each([
+    ['that is answered with a status of an error', { status: 429, code: 'RATE_LIMITED' }, 'RATE_LIMITED'],
+    ['whose cause is such an answer', { cause: { statusCode: 503 } }, 'ERROR'],
+    ['that found no connection', { cause: { code: 'ECONNREFUSED' } }, 'ERROR'],
+    ['that was never sent', { name: 'AI_LoadAPIKeyError' }, 'ERROR'],
+  ])('gives back what was reserved for a call %s', async (_what, members, code) => {
+    const { place, ledger, grantId } = await openFor(tool, CAPS);
+    const thrown = Object.assign(new Error('no'), members);
+    const failing = ask(ledger, { reserve: RESERVE }, () => {
+      throw thrown;
+    });
+    expect(await errorOf(failing)).toBe(thrown);
+    expect(endsOf(place)).toEqual([`failure ${code}`]);
+    expect(await leftOf(ledger, grantId, 'usd')).toBe('1');
     expect(await place.verdict()).toBe('ok');
   });
 });
@@ -281,15 +309,22 @@ interface StreamKit {
   /** Begins a stream; its pieces of text, and how to leave it. */
   begin(
     ledger: LiveLedger,
-    how: { readonly fails?: boolean; readonly signal?: AbortSignal; readonly endless?: boolean },
+    how: {
+      readonly fails?: boolean;
+      readonly signal?: AbortSignal;
+      readonly endless?: boolean;
+      /** Thrown before the first piece. */
+      readonly thrown?: Error;
+    },
   ): AsyncIterator<unknown>;
 }
 
 const STREAMED = { reserve: { usd: '0.50' } };
 const STREAM_KITS: Readonly<Record<string, StreamKit>> = {
   ai: {
-    begin: (ledger, { fails = false, signal, endless = false }) => {
+    begin: (ledger, { fails = false, signal, endless = false, thrown }) => {
       const doStream = async (_how: { abortSignal?: AbortSignal; prompt: string }) => {
+        if (thrown !== undefined) throw thrown;
         const stream = new ReadableStream<object>({
           start: (controller) => {
             controller.enqueue({ type: 'response-metadata', modelId: 'm-1-2026' });
@@ -313,8 +348,9 @@ const STREAM_KITS: Readonly<Record<string, StreamKit>> = {
     },
   },
   'openai-agents': {
-    begin: (ledger, { fails = false, signal, endless = false }) => {
+    begin: (ledger, { fails = false, signal, endless = false, thrown }) => {
       const getStreamedResponse = async function* (_request: object): AsyncGenerator<object> {
+        if (thrown !== undefined) throw thrown;
         yield { type: 'response_started' };
         yield { type: 'output_text_delta', delta: 'a' };
         while (endless) yield { type: 'output_text_delta', delta: 'b' };
@@ -354,6 +390,18 @@ describe.each(Object.entries(STREAM_KITS))('%s, a stream', (_name, { begin }) =>
     expect(await errorOf(read(begin(ledger, { fails: true })))).toMatchObject({ code: 'ECONNRESET' });
     expect(endsOf(place)).toEqual(['unknown']);
     expect(await leftOf(ledger, grantId, 'usd')).toBe('0.5');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it.each([
+    ['breaks is unknown and charged', {}, 'unknown', '0.5'],
+    ['is refused gives back what was reserved', { status: 429 }, 'failure ERROR', '1'],
+  ])('that, before its first piece, %s', async (_what, members, end, left) => {
+    const { place, ledger, grantId } = await openFor(tool, CAPS);
+    const thrown = Object.assign(new Error('no'), members);
+    expect(await errorOf(read(begin(ledger, { thrown })))).toBe(thrown);
+    expect(endsOf(place)).toEqual([end]);
+    expect(await leftOf(ledger, grantId, 'usd')).toBe(left);
     expect(await place.verdict()).toBe('ok');
   });
 
