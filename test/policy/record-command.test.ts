@@ -719,6 +719,15 @@ interface BudgetJson {
   }[];
 }
 
+it('budget shows amounts of as many digits as there are, whole', async () => {
+  const most = 2n ** 127n - 1n;
+  const caps = meters({ calls: most, usd: `0.${'1'.repeat(38)}` });
+  await makeLedger('most.jsonl', grant({ meter_caps: caps }));
+  const { stdout } = shop.run(['budget', 'most.jsonl']);
+  expect(stdout).toMatch(new RegExp(`calls +${most} +0 +0 +${most}\n`));
+  expect(stdout).toMatch(/usd +0\.1{38} +0 +0 +0\.1{38}\n/);
+});
+
 describe('record without a command', () => {
   const usd = (ledger: string): unknown => {
     const { grants } = parse<BudgetJson>(expectOk(shop.run(['budget', ledger, '--format', 'json'])));

@@ -33,7 +33,7 @@ export interface AccountRow {
 const HEADS = ['unit', 'cap', 'used', 'reserved', 'left'] as const;
 /** Shown where a unit of the grant has any. */
 const ESTIMATED = 'of it estimated';
-const MAX_AMOUNT_LENGTH = 30;
+const MAX_AMOUNT_LENGTH = 48;
 const MAX_NAME_LENGTH = 80;
 
 /** What a known key is called, by its keyid. */

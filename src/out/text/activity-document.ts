@@ -33,7 +33,7 @@ const MAX_ROWS = 50;
 const MAX_UNITS = 6;
 const MAX_NAMED = 3;
 /** Characters of an amount; a longer one ends in `…`, and is whole in JSON and CSV. */
-const MAX_AMOUNT = 40;
+const MAX_AMOUNT = 48;
 
 const BASIS_WORDS = {
   measured: 'measured',
