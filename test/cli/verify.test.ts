@@ -343,6 +343,13 @@ describe('verify --max-memory', () => {
   });
 });
 
+it('says in its first line what was required and not checked', () => {
+  const run = shop.run(['verify', 'good.jsonl', '--require', 'TRUST']);
+  expect(run.status).toBe(2);
+  expect(run.stdout.split('\n')[0]).toMatch(/^ok .*; required, and not checked: TRUST$/);
+  expect(expectOk(shop.run(['verify', 'good.jsonl']))).not.toContain('required, and');
+});
+
 describe('verify --part and --merge', () => {
   const makeParts = (ledger: string, of: number): string[] =>
     Array.from({ length: of }, (_, index) => {

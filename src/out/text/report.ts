@@ -63,7 +63,7 @@ export function renderReport(report: LazyReport, paint: Paint = plainPaint, guid
   const { ledger, trust, counts } = report;
   const verdict = paint('bold', paint(VERDICT_STYLES[report.verdict], report.verdict));
   const lines = [
-    `${verdict}  ${ledger.paths.map((path) => printable(path)).join(', ')}: ${summarise(report)}`,
+    `${verdict}  ${ledger.paths.map((path) => printable(path)).join(', ')}: ${summarise(report)}${renderMissed(report)}`,
     ...renderFirstBad(report),
     ...renderFirstChanged(report),
     ...renderBaseline(report),
@@ -131,6 +131,12 @@ function summarise(report: LazyReport): string {
         : `${are(invalid)} invalid${others}`;
     }
   }
+}
+
+/** An "ok" alone would be taken for the exit status. */
+function renderMissed({ not_checked: all }: LazyReport): string {
+  const missed = all.filter(({ required = false }) => required).map(({ code }) => code);
+  return missed.length === 0 ? '' : `; required, and not checked: ${missed.join(', ')}`;
 }
 
 /** What makes a ledger invalid of which no record is. A filter may have left it out. */
