@@ -41,7 +41,7 @@ export function guardModel<M extends AiModel>(
   void priceOf;
   const callOf = ({ abortSignal: signal, headers, ...params }: CallOptions) => {
     void headers;
-    return { tool: modelToolName(modelId, provider), params, signal, isRemote: true };
+    return { tool: modelToolName(modelId, provider), params, signal, answerer: 'model' } as const;
   };
   const note = (context: GuardContext, usage: Raw, answered: unknown): void => {
     const name = typeof answered === 'string' && answered !== '' ? answered : modelId;

@@ -105,7 +105,7 @@ export function guardMiddleware(ledger: GuardingLedger, options: MiddlewareOptio
         tool: modelToolName(named.model, named.provider),
         params: { messages, systemPrompt },
         signal: signalOf(request),
-        isRemote: true,
+        answerer: 'model',
       },
       () => handler(request),
       (answer, context) => {

@@ -96,7 +96,7 @@ export function guardClient<C extends McpClient>(
           tool: `mcp.${server}.${params.name}`,
           params: params.arguments ?? {},
           signal: last?.signal,
-          isRemote: true,
+          answerer: 'server',
         },
         ({ signal }) =>
           // Without a signal of its own, the last may be a schema.

@@ -37,7 +37,7 @@ export function guardModel<M extends AgentModel>(
   void priceOf;
   const callOf = ({ signal, tracing, ...params }: Request) => {
     void tracing;
-    return { tool: modelToolName(name), params, signal, isRemote: true };
+    return { tool: modelToolName(name), params, signal, answerer: 'model' } as const;
   };
   const [provider, ...rest] = name.split('/');
   const named = rest.length === 0 ? { model: name } : { model: rest.join('/'), provider };

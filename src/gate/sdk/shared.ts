@@ -14,7 +14,7 @@ import { DeniedError } from '../../log/agent/errors.js';
 import type { GuardContext, GuardOptions } from '../../log/agent/guard.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import { readGuarded } from '../guard-stream.js';
-import { wasRefused } from './refused.js';
+import { type Answerer, wasRefused } from './refused.js';
 
 /** How calls are guarded: as {@link GuardOptions}, for every call of a kit. */
 export type CallGuardOptions = Omit<GuardOptions, 'signal' | 'intent' | 'intentDigest' | 'contextDigest'>;
@@ -28,8 +28,8 @@ export interface KitCall {
   /** What the digest of the parameters is of. */
   readonly params: unknown;
   readonly signal?: AbortSignal | undefined;
-  /** Another machine answers: what it throws gives the reservation back only where it {@link wasRefused}. */
-  readonly isRemote?: boolean | undefined;
+  /** Where it is not run here: what it throws gives the reservation back only if it {@link wasRefused}. */
+  readonly answerer?: Answerer | undefined;
 }
 
 export type GuardingLedger = Pick<LiveLedger, 'guard'>;
@@ -55,12 +55,12 @@ class Fault extends Error {
 
 /**
  * Guards one call, and records the digest of its result. One that is an error is recorded as a failure, charged as any result, and returned.
- * One that throws is a failure, and not charged; or `unknown`, charged as reserved, if it is remote and was not refused.
+ * One that throws is a failure, and not charged; or `unknown`, charged as reserved, if it is not run here and was not refused.
  * @throws as `LiveLedger.guard`
  */
 export async function guardCall<T>(
   ledger: GuardingLedger,
-  { tool, params, signal: given, isRemote = false }: KitCall,
+  { tool, params, signal: given, answerer }: KitCall,
   run: (context: GuardContext) => T | PromiseLike<T>,
   read: (value: T, context: GuardContext) => ReadResult,
   options: CallGuardOptions,
@@ -72,7 +72,7 @@ export async function guardCall<T>(
       return await run(context);
     } catch (error) {
       // An aborted guard records that how it ended is unknown.
-      if (isRemote && !wasRefused(error)) broken.abort(error);
+      if (answerer !== undefined && !wasRefused(error, answerer)) broken.abort(error);
       throw error;
     }
   };
@@ -126,7 +126,7 @@ export interface Streamed<H, P> {
 }
 
 /**
- * Guards a remote call whose result comes in pieces; resolves when it has begun. Recorded is `success` when the pieces end, and `unknown`,
+ * Guards a call of a model whose result comes in pieces; resolves when it has begun. Recorded is `success` when the pieces end, and `unknown`,
  * charged as reserved, when they break, a piece is an error, the reader leaves or the signal is aborted: what was streamed until then is paid
  * for. One that throws before its first piece is recorded as by {@link guardCall}.
  * @param read - Looks at each piece
@@ -157,7 +157,7 @@ export async function guardPieces<H, P>(
         }
         if (fault !== undefined) throw new Fault(fault, undefined);
       } catch (error) {
-        if (hasBegun || !wasRefused(error)) broken.abort(error);
+        if (hasBegun || !wasRefused(error, 'model')) broken.abort(error);
         throw error;
       }
     },

@@ -150,6 +150,7 @@ describe('openai-agents and mcp', () => {
     ['an error of the server', { code: -32_602 }, 'failure ERROR', '1'],
     ['a status of HTTP', { code: 404 }, 'failure ERROR', '1'],
     ['what was never connected', { code: 'NOT_CONNECTED' }, 'failure NOT_CONNECTED', '1'],
+    ['a fault of the server', { code: 502 }, 'unknown', '0.5'],
     ['a connection that was closed', { code: -32_000 }, 'unknown', '0.5'],
     ['a time that is over', { code: -32_001 }, 'unknown', '0.5'],
     ['a connection that broke', { cause: { code: 'UND_ERR_SOCKET' } }, 'unknown', '0.5'],
