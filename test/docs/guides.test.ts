@@ -16,7 +16,6 @@ const RUN = [
   'ci.md',
   'clasper.md',
   'coding-agents.md',
-  'find-a-break.md',
   'fleet.md',
   'gate.md',
   'guard.md',
@@ -32,6 +31,7 @@ const RUN = [
   'publish.md',
   'receipts.md',
   'rotate-a-key.md',
+  'verify.md',
 ].map((name) => `docs/guide/${name}`);
 
 /** References with examples, likewise, of any length. */
