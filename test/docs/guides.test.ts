@@ -24,7 +24,6 @@ const RUN = [
   'mcp.md',
   'models.md',
   'move-a-ledger.md',
-  'openclaw-stages.md',
   'openclaw.md',
   'passkeys.md',
   'prices.md',
