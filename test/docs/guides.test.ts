@@ -16,7 +16,6 @@ const RUN = [
   'ci.md',
   'clasper.md',
   'coding-agents.md',
-  'find-a-break.md',
   'fleet.md',
   'gate.md',
   'guard.md',
@@ -25,13 +24,13 @@ const RUN = [
   'mcp.md',
   'models.md',
   'move-a-ledger.md',
-  'openclaw-stages.md',
   'openclaw.md',
   'passkeys.md',
   'prices.md',
   'publish.md',
   'receipts.md',
   'rotate-a-key.md',
+  'verify.md',
 ].map((name) => `docs/guide/${name}`);
 
 /** References with examples, likewise, of any length. */
