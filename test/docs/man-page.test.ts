@@ -1,14 +1,18 @@
-/** man/northroot.1 is made from the commands: `UPDATE=1 npx vitest run test/docs/man-page.test.ts` writes it. */
+/**
+ * man/northroot.1 and docs/reference/commands.md are made from the commands: `UPDATE=1 npx vitest run
+ * test/docs/man-page.test.ts` writes them.
+ */
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { format } from 'oxfmt';
 import { expect, it } from 'vitest';
 import { EXAMPLES, leavesOf } from '../../src/cli/examples.js';
 import { EXPORT_KINDS } from '../../src/cli/exports/kinds.js';
 import { GROUPS } from '../../src/cli/main.js';
 import { makeProgram } from '../../src/cli/program.js';
 import { hasProgram } from '../cli/runner.js';
-import { renderManPage } from './manual.js';
+import { renderCommandReference, renderManPage } from './manual.js';
 
 const PATH = 'man/northroot.1';
 const program = makeProgram(GROUPS, () => Promise.resolve());
@@ -20,6 +24,14 @@ it('is what the commands say', () => {
     writeFileSync(PATH, page);
   }
   expect(readFileSync(PATH, 'utf8')).toBe(page);
+});
+
+it('docs/reference/commands.md is what the commands say', async () => {
+  const path = 'docs/reference/commands.md';
+  const { code: reference } = await format('commands.md', renderCommandReference(program));
+  if (process.env['UPDATE'] === '1') writeFileSync(path, reference);
+  expect(readFileSync(path, 'utf8')).toBe(reference);
+  for (const { words } of leavesOf(program)) expect(reference).toMatch(new RegExp(`^- \`${words}[ \`]`, 'm'));
 });
 
 it('has every command and option', () => {

@@ -1,4 +1,7 @@
-/** The command line, rendered from the definitions of its commands as a manual page (troff, man(7)). */
+/**
+ * The command line, rendered from the definitions of its commands: whole as a manual page (troff, man(7)), and as an index in
+ * Markdown.
+ */
 
 import type { Command, Option } from 'commander';
 import { VERSION } from '../../src/base/version.js';
@@ -64,6 +67,50 @@ export function renderManPage(program: Command): string {
     ...definitions(FILES),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/**
+ * An index in Markdown: each command with its purpose. Its options are in the help and the manual page.
+ *
+ * @param program - The program, with all its commands.
+ * @returns The document, with a line feed at its end.
+ */
+export function renderCommandReference(program: Command): string {
+  const help = program.createHelp();
+  const leaves = leavesOf(program);
+  const groupOf = (command: Command): string =>
+    (command.parent === program ? command : command.parent)?.helpGroup() ?? '';
+  const groups = new Set(leaves.map(({ command }) => groupOf(command)));
+  const line = (command: Command): string => {
+    const usage = help
+      .commandUsage(command)
+      .replace(/^northroot /, '')
+      .replace(' [options]', '');
+    return `- \`${usage}\`: ${markdownText(command.summary() || command.description())}`;
+  };
+  return [
+    '# Commands',
+    '',
+    '<!-- Made from the commands: UPDATE=1 npx vitest run test/docs/man-page.test.ts -->',
+    '',
+    '`northroot COMMAND --help` and `man northroot` have the options of each, with examples. The README has the [exit statuses](../../README.md#what-is-checked-and-what-is-not).',
+    ...[...groups].flatMap((heading) => [
+      '',
+      `## ${heading.replace(/:$/, '')}`,
+      '',
+      ...leaves.filter(({ command }) => groupOf(command) === heading).map(({ command }) => line(command)),
+    ]),
+    '',
+    '## Environment and files',
+    '',
+    ...[...ENVIRONMENT, ...FILES].map(([name, text]) => `- \`${name}\`: ${text}`),
+    '',
+  ].join('\n');
+}
+
+/** Markup is escaped. The text is the program's own. */
+function markdownText(text: string): string {
+  return text.replace(/[*_<[]/g, '\\$&');
 }
 
 function optionLines(option: Option): string[] {
