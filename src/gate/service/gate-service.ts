@@ -504,8 +504,12 @@ export class GateService {
       : decision === 'approve'
         ? ledger.approve(request, options)
         : ledger.reject(request, options));
-    const [left] = (await gate.ledger.requests()).filter(({ eventId }) => eventId === request);
-    return { event_id: recorded.eventId, seq: recorded.seq, status: left?.status ?? 'approved' };
+    const left = await gate.ledger.request(request);
+    return {
+      event_id: recorded.eventId,
+      seq: recorded.seq,
+      status: left?.status ?? (decision === 'approve' ? 'approved' : 'rejected'),
+    };
   }
 
   health(): Health {

@@ -25,6 +25,7 @@ import {
 import {
   type ApprovalOptions,
   draftApproval,
+  findPendingApproval,
   listPendingApprovals,
   type PendingApproval,
 } from '../policy/approve.js';
@@ -581,6 +582,21 @@ export class LiveLedger {
       await deciding.links.awaiting.load?.();
       return listPendingApprovals(deciding, this.#now());
     }, options);
+  }
+
+  /**
+   * One request of these, by any denial of its call; undefined where the call was allowed since, or no approval was asked for.
+   * @param request - The denied action, `sha-256:…`
+   * @throws NorthrootError as `draftApproval`
+   */
+  async request(request: string, options: AskOptions = {}): Promise<PendingApproval | undefined> {
+    this.#assertOpen();
+    checkString('request', 'request', request);
+    checkOptions('request', options, ASK_TYPES);
+    return this.#ledger.inspect(
+      (_, deciding) => findPendingApproval(deciding, request, this.#now()),
+      options,
+    );
   }
 
   /**

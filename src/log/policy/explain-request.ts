@@ -27,6 +27,7 @@ import {
   statusOf,
   toAction,
   toMeters,
+  usedSince,
 } from './approve.js';
 import { type ApprovalNeed, findNeed, findReject, isUsable } from './choose-approvals.js';
 import {
@@ -241,7 +242,7 @@ function explainRequest(
   };
 }
 
-/** The first request of a call is remembered until something allows the call. */
+/** A request of a call is remembered until something allows the call. */
 function findStatus(
   state: VerifyState,
   action: Action & { readonly grant: Grant },
@@ -252,7 +253,7 @@ function findStatus(
 ): ExplainedRequest['status'] {
   if (decisionCode !== APPROVAL_REQUIRED) return 'refused';
   const { grant, place } = action;
-  if (first === undefined || first.place.seq > place.seq) return 'closed';
+  if (first === undefined || usedSince(state, { ...action, seq: place.seq }) !== undefined) return 'closed';
   return statusOf(state, action, grant, need, place.seq, now);
 }
 
