@@ -456,7 +456,8 @@ export class Gate {
         } as const)
       : done;
     const begun = toBegun(kept);
-    const drafted = draftOutcome(begun, ended, said, this.ledger.now());
+    const endedAt = this.#endOf(kept);
+    const drafted = draftOutcome(begun, ended, said, endedAt);
     const recorded = await this.#record(kept, drafted, options, mayWait);
     this.#forget(kept);
     const { authorization, requestKey } = kept;
@@ -465,7 +466,7 @@ export class Gate {
       return { authorization, recorded: await this.#recordLate(authorization, done, said, mayEnd, options) };
     if (!isOther || recorded === undefined) return { authorization, recorded };
     // What is used of the grant is charged by then.
-    const ran = draftOutcome(begun, { ...done, used: undefined }, [], this.ledger.now());
+    const ran = draftOutcome(begun, { ...done, used: undefined }, [], endedAt);
     const other = { permission: toPermission(kept), requestKey, paramsDigest, outcome: ran };
     return { authorization, recorded: await recordOtherParams(this.ledger, other, options) };
   }
@@ -629,6 +630,7 @@ export class Gate {
     const { recorded, started, refusal } = decision;
     const isRepeated = recorded.status === 'exists';
     if (decision.decision === 'deny') return this.#toDenial(decision, ref, isRepeated, shadow);
+    const ticks = this.ledger.clock.ticks();
     // A call that was begun when it was first asked for has its start.
     const known = isRepeated ? (await this.ledger.findCall(principal, requestKey)).open : undefined;
     const begun = started && { startId: started.recorded.eventId, startedAt: started.startedAt };
@@ -643,6 +645,7 @@ export class Gate {
       toolName,
       paramsDigest: formatDigest(paramsDigest),
       intentDigest: formatDigest(intentDigest),
+      ticks: isRepeated && begun === undefined ? this.#open.get(principal, requestKey)?.sinceTicks : ticks,
     });
     if (start !== undefined && kept.start === undefined) {
       await this.#release(kept, {}).catch(() => undefined);
@@ -766,7 +769,8 @@ export class Gate {
       expiresAt,
       reserved,
       start,
-    }: KnownCall,
+      ticks,
+    }: KnownCall & { readonly ticks?: number | undefined },
   ): KeptCall {
     const kept: KeptCall = {
       ref,
@@ -776,6 +780,7 @@ export class Gate {
       authorization: authorizationId,
       start: start?.startId,
       since: start?.startedAt ?? allowedAt,
+      sinceTicks: ticks === undefined ? undefined : Math.floor(ticks),
       expires: expiresAt,
       requestKey,
       paramsDigest,
@@ -980,6 +985,13 @@ export class Gate {
   #release(kept: KeptCall, options: AskOptions): Promise<Appended> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     return this.ledger.abandon(kept.authorization, { ...start, ...defined({ signal: options.signal }) });
+  }
+
+  /** When a call ends that ends now. Its length is not that of a step of the clock, where it is known. */
+  #endOf({ since, sinceTicks }: KeptCall): string {
+    if (sinceTicks === undefined) return this.ledger.now();
+    const lasted = BigInt(Math.max(0, Math.ceil(this.ledger.clock.ticks() - sinceTicks)));
+    return formatInstant(parseTimestamp(since) + lasted * NANOSECONDS_PER_MS);
   }
 
   #principalOf({ principal = this.#principal }: Pick<GateCall, 'principal'>): string {
