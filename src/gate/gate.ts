@@ -7,7 +7,7 @@
 import type { Timer } from '../base/clock.js';
 import { printable } from '../base/bytes/printable.js';
 import { defined } from '../base/defined.js';
-import { joinSignals } from '../base/deadline.js';
+import { joinSignals, untilAborted } from '../base/deadline.js';
 import { NorthrootError } from '../base/error.js';
 import { tryInGroups } from '../base/in-groups.js';
 import { canonicalBytesWithout } from '../base/json/omit-undefined.js';
@@ -380,7 +380,7 @@ export class Gate {
       if (same.asked !== asked) throw conflict(ref);
       if ('decision' in same) return { ...same.decision, isRepeated: true };
       try {
-        return { ...(await same.answer), isRepeated: true };
+        return { ...(await untilAborted(same.answer, options.signal)), isRepeated: true };
       } catch (error) {
         // Who asked first has left, and takes the answer from nobody else.
         if (same.signal?.aborted !== true || options.signal?.aborted === true) throw error;

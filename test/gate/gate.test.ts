@@ -305,6 +305,19 @@ it("ends a wait by the caller's time, which nobody else holds on to", async () =
   expect(await collectingGarbage(ended)).toMatchObject({ name: 'TimeoutError' });
 });
 
+it('lets who asks for the same call leave before who asked first', async () => {
+  const rule = { tools: ['fs.*'], approvers: ['human:*'] };
+  const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 9 }, approvals: [rule] });
+  const first = gate.decide(READ, { waitMs: 600_000 });
+  const leaving = new AbortController();
+  const second = errorOf(gate.decide(READ, { waitMs: 600_000, signal: leaving.signal }));
+  leaving.abort(new Error('left'));
+  expect(await second).toMatchObject({ message: 'left' });
+  const [request] = await gate.ledger.requests();
+  await gate.ledger.approve(request?.eventId ?? '', { principalId: 'human:olga' });
+  expect(await first).toMatchObject({ effect: 'allow' });
+});
+
 it('keeps the parameters beside the ledger where asked to', async () => {
   const place = filePlace();
   const { gate } = await openGate(place, { meterCaps: { calls: 9 } }, { attach: true });

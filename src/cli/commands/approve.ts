@@ -259,6 +259,8 @@ async function sayWhatIsMissing(
   }
   const now = new Date().toISOString();
   const pending = await ledger.inspect((_, state) => findPendingApproval(state, eventId, now));
+  if (pending?.status === 'ended')
+    terminal.say('note: a grant of the call has expired or is withdrawn, and while it is no approval counts');
   if (pending?.need === undefined) return;
   const { approvers, count } = pending.need;
   terminal.say(
