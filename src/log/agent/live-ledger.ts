@@ -225,6 +225,11 @@ const DELEGATE_TYPES: OptionTypes<DelegateOptions> = {
   intent: 'any',
 };
 
+export interface RequestsOptions extends AskOptions {
+  /** Only the first so many that wait. Default: all, also what was approved or rejected. */
+  readonly waiting?: number | undefined;
+}
+
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
 const PATIENT_TYPES: OptionTypes<PatientOptions> = { ...ASK_TYPES, mayWait: 'boolean' };
 
@@ -575,12 +580,12 @@ export class LiveLedger {
   }
 
   /** Who waits for approval of what, in ledger order, other writers' records included. By the trust policy, if there is one. */
-  async requests(options: AskOptions = {}): Promise<PendingApproval[]> {
+  async requests({ waiting, ...options }: RequestsOptions = {}): Promise<PendingApproval[]> {
     this.#assertOpen();
-    checkOptions('requests', options, ASK_TYPES);
+    checkOptions('requests', { waiting, ...options }, { ...ASK_TYPES, waiting: 'number' });
     return this.#ledger.inspect(async (_, deciding) => {
       await deciding.links.awaiting.load?.();
-      return listPendingApprovals(deciding, this.#now());
+      return listPendingApprovals(deciding, this.#now(), waiting);
     }, options);
   }
 

@@ -67,14 +67,24 @@ export interface PendingApproval {
   readonly approvals: readonly { readonly eventId: string; readonly principalId: string }[];
 }
 
-/** The requests for approval, in ledger order. Over an index, load `links.awaiting` first. */
-export function listPendingApprovals(state: VerifyState, now: string): PendingApproval[] {
-  return [...state.links.awaiting.values()]
-    .flatMap((request) => {
-      const grant = state.links.grants.at(request.grant);
-      return grant === undefined ? [] : [describe(state, request, grant, now)];
-    })
-    .sort((a, b) => a.seq - b.seq);
+/**
+ * The requests for approval, in ledger order. Over an index, load `links.awaiting` first.
+ * @param waiting - Only the first so many that wait: none is looked at after those. Default: all requests
+ */
+export function listPendingApprovals(
+  state: VerifyState,
+  now: string,
+  waiting: number | undefined = undefined,
+): PendingApproval[] {
+  const listed: PendingApproval[] = [];
+  for (const request of [...state.links.awaiting.values()].sort((a, b) => a.place.seq - b.place.seq)) {
+    const grant = state.links.grants.at(request.grant);
+    if (grant === undefined) continue;
+    if (waiting !== undefined && listed.length >= waiting) break;
+    const described = describe(state, request, grant, now);
+    if (waiting === undefined || described.status === 'waiting') listed.push(described);
+  }
+  return listed;
 }
 
 /**

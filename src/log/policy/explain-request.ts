@@ -129,13 +129,10 @@ export async function readRequest(
   if (!isTimestamp(now)) throw new RangeError('readRequest: now: expected a timestamp');
   const view = typeof ledger === 'string' ? new LedgerView(ledger) : ledger;
   const { event, eventId } = await view.findRecord(wanted);
-  const { explained, hasInvalid } = await view.inspect(async (state) => {
-    await state.links.awaiting.load?.();
-    return {
-      explained: explainRequest(state, eventId, event, { now, honourImported }),
-      hasInvalid: state.hasInvalid,
-    };
-  });
+  const { explained, hasInvalid } = await view.inspect((state) => ({
+    explained: explainRequest(state, eventId, event, { now, honourImported }),
+    hasInvalid: state.hasInvalid,
+  }));
   return { ...explained, content: await lookAtContent(view.path, explained.paramsDigest), hasInvalid };
 }
 
