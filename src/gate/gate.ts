@@ -50,7 +50,7 @@ import { findOverdue, keepOnly, type LookedAt, type Overdue } from './find-overd
 import { type LateCall, type LateOutcome, recordLate } from './late-report.js';
 import { OTHER_PARAMS, recordOtherParams } from './other-params.js';
 import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
-import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
+import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES, nextTryOf } from './request-key.js';
 
 export type { OpenCall } from './open-calls.js';
 
@@ -460,6 +460,7 @@ export class Gate {
     const drafted = draftOutcome(begun, ended, said, endedAt);
     const recorded = await this.#record(kept, drafted, options, mayWait);
     this.#forget(kept);
+    if (recorded === ASKED_AGAIN) return this.settle(call, done, { mayEnd, mayWait, ...options });
     const { authorization, requestKey } = kept;
     // Another process may have settled it as unknown meanwhile.
     if (recorded === undefined && done.outcome !== 'unknown')
@@ -482,7 +483,9 @@ export class Gate {
     if (found.kept === undefined) return { authorization: found.authorization, recorded: undefined };
     const { kept } = found;
     assertMayEnd(kept, mayEnd);
-    return { authorization: kept.authorization, recorded: await this.#end(kept, options) };
+    const recorded = await this.#end(kept, options);
+    if (recorded === ASKED_AGAIN) return this.release(call, { mayEnd, ...options });
+    return { authorization: kept.authorization, recorded };
   }
 
   /** The calls that this gate has allowed and that are not settled, oldest first. Others' are in `ledger.budget()`. */
@@ -871,7 +874,7 @@ export class Gate {
     outcome: ExecutionOutcome,
     options: AskOptions,
     mayWait: boolean | undefined,
-  ): Promise<Appended | undefined> {
+  ): Promise<Ended> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     try {
       return await this.ledger.record(
@@ -884,12 +887,13 @@ export class Gate {
     }
     const { released } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
     if (released === undefined) return undefined;
+    if (await this.#wasAskedAgain(kept, options)) return ASKED_AGAIN;
     // It ran after its reservation was given back: the ledger says so.
     return this.ledger.append({ event: draftExecution(toPermission(kept), outcome) }, options);
   }
 
   /** Ends a call without a report. Undefined where another process has settled it. */
-  async #end(kept: KeptCall, options: AskOptions): Promise<Appended | undefined> {
+  async #end(kept: KeptCall, options: AskOptions): Promise<Ended> {
     try {
       const recorded = await this.#release(kept, options);
       this.#forget(kept);
@@ -898,15 +902,25 @@ export class Gate {
       if (!isOvertaken(error)) throw error;
     }
     this.#forget(kept);
-    const { open } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
+    const { open, released } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
+    if (released !== undefined && (await this.#wasAskedAgain(kept, options))) return ASKED_AGAIN;
     const start = open?.start?.startId;
     if (start === undefined || start === kept.start) return undefined;
     // Another process has begun it meanwhile.
     return this.#release({ ...kept, start }, options);
   }
 
-  #tell(kept: KeptCall, recorded: Appended | undefined): void {
-    if (recorded !== undefined) this.#options.onOverdue?.({ ...toOpenCall(kept), recorded });
+  /** Whether a released call was allowed anew, which another process may have done. */
+  async #wasAskedAgain({ principal, requestKey }: KeptCall, options: AskOptions): Promise<boolean> {
+    const next = nextTryOf(requestKey);
+    if (next === undefined) return false;
+    const { open, spent, released } = await this.ledger.findCall(principal, next, options);
+    return (open ?? spent ?? released) !== undefined;
+  }
+
+  #tell(kept: KeptCall, recorded: Ended): void {
+    if (recorded !== undefined && recorded !== ASKED_AGAIN)
+      this.#options.onOverdue?.({ ...toOpenCall(kept), recorded });
   }
 
   get #settlesOthers(): boolean {
@@ -1026,6 +1040,11 @@ function toOpenCall({
 }: KeptCall): OpenCall {
   return { ref, session, principal, tool, authorization, start, since, expires };
 }
+
+/** What is known of a call is out of date: it was released, and what is meant is a later try of it. */
+const ASKED_AGAIN = 'asked again';
+/** Undefined where another process was first. */
+type Ended = Appended | typeof ASKED_AGAIN | undefined;
 
 /** The most calls without an id that are looked at to find the oldest. */
 const MAX_LOOK_BACK = 64;

@@ -265,6 +265,30 @@ describe.each([
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('means the last try of a call, whatever it knows of one that another gate gave back', async () => {
+    const place = makePlace();
+    const { gate } = await openGate(place, { meterCaps: { calls: 9 } });
+    const other = await reopen(place);
+    for (const ref of ['a', 'b']) {
+      await gate.decide({ ...READ, ref, start: false });
+      await other.release(ref);
+    }
+    const again = await other.decide({ ...READ, ref: 'a' });
+    await other.settle('a', { outcome: 'success' });
+    const size = place.events().length;
+    expect(await gate.settle('a', { outcome: 'success' })).toEqual({
+      authorization: again.authorization,
+      recorded: undefined,
+    });
+    expect(place.events()).toHaveLength(size);
+    const open = await other.decide({ ...READ, ref: 'b', start: false });
+    expect(await gate.release('b')).toMatchObject({
+      authorization: open.authorization,
+      recorded: { status: 'appended' },
+    });
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('asks without recording', async () => {
     const place = makePlace();
     const { gate } = await openGate(place, { meterCaps: { calls: 1 } });
