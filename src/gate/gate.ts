@@ -23,10 +23,10 @@ import {
   type WaitOptions,
 } from '../log/agent/live-ledger.js';
 import type { LiveRequest } from '../log/agent/guard.js';
-import type { RecordedDecision } from '../log/policy/authorize.js';
+import { APPROVAL_REJECTED, type RecordedDecision } from '../log/policy/authorize.js';
 import type { ApprovalNeed } from '../log/policy/choose-approvals.js';
 import type { DecidingBound } from '../log/policy/deciding-bound.js';
-import type { Advice, PolicyCheck } from '../log/policy/evaluator.js';
+import { type Advice, OWN_CODES, type PolicyCheck } from '../log/policy/evaluator.js';
 import type { KnownCall } from '../log/policy/known-answer.js';
 import {
   draftExecution,
@@ -375,10 +375,16 @@ export class Gate {
     if (ref === undefined) return this.#decideInOrder(call, principal, digest, options);
     const requestKey = keyOfCall(call.session, ref);
     const name = nameOf(principal, requestKey);
-    const same = this.#deciding.get(name) ?? this.#denied.get(name);
+    const denied = this.#denied.get(name);
+    if (denied !== undefined) {
+      if (denied.asked !== asked) throw conflict(ref);
+      if (await this.#isStillDenied(denied.decision, call, principal, digest, options))
+        return { ...denied.decision, isRepeated: true };
+      this.#denied.delete(name);
+    }
+    const same = this.#deciding.get(name);
     if (same !== undefined) {
       if (same.asked !== asked) throw conflict(ref);
-      if ('decision' in same) return { ...same.decision, isRepeated: true };
       try {
         return { ...(await untilAborted(same.answer, options.signal)), isRepeated: true };
       } catch (error) {
@@ -534,6 +540,22 @@ export class Gate {
     await this.close();
   }
 
+  /** Whether the grants deny still what they denied before: calls have ended, or somebody has granted, resumed or approved meanwhile. */
+  async #isStillDenied(
+    { code }: GateDecision,
+    call: GateCall,
+    principalId: string,
+    paramsDigest: Digest,
+    { signal }: AskOptions,
+  ): Promise<boolean> {
+    const wasRejected = code === APPROVAL_REJECTED;
+    if (!wasRejected && !OWN_CODES.has(code)) return true;
+    const request = { ...requestOf(call, paramsDigest), principalId };
+    const { decision, decisionCode } = await this.ledger.evaluate(request, defined({ signal }));
+    const asks = decisionCode === APPROVAL_REQUIRED;
+    return decision === 'deny' && (wasRejected || !asks);
+  }
+
   #remember(name: string, asked: string, decision: GateDecision): void {
     this.#denied.set(name, { asked, decision });
     const [oldest] = this.#denied.keys();
@@ -684,7 +706,7 @@ export class Gate {
     if ((call.found?.checks.length ?? 0) > MAX_FOUND)
       throw new RangeError(`decide: found: expected at most ${MAX_FOUND} checks`);
     const principal = this.#principalOf(call);
-    const { tool, session, reserve = {}, resources = [], grantId, userIntentDigest } = call;
+    const { tool, session, reserve = {}, resources = [] } = call;
     const advisers = this.#advisersOf(call);
     checkAdvisers(advisers);
     const given = canonicalBytesWithout(call.params);
@@ -698,15 +720,7 @@ export class Gate {
     const isRewritten = advised.isRewritten && this.#options.shadow !== true;
     const content = isRewritten ? canonicalBytesWithout(advised.params) : given;
     const paramsDigest = isRewritten ? sha256Digest(content) : asked;
-    const request = {
-      toolName: tool,
-      paramsDigest,
-      intentDigest: intentOf(call, paramsDigest),
-      meters: raiseMeters([ONE_CALL], meters(reserve)),
-      resources,
-      advice: this.#adviceOf(advised, asked, call),
-      ...defined({ grantId, userIntentDigest }),
-    };
+    const request = { ...requestOf(call, paramsDigest), advice: this.#adviceOf(advised, asked, call) };
     return { principal, advised: { ...advised, isRewritten }, request, content };
   }
 
@@ -1122,6 +1136,22 @@ function draftOutcome(kept: BegunCall, done: CallOutcome, said: MeterVector, now
 
 function digestOf(output: unknown): Digest {
   return sha256Digest(output instanceof Uint8Array ? output : canonicalBytesWithout(output));
+}
+
+/** What the grants are asked. */
+function requestOf(
+  call: GateCall,
+  paramsDigest: Digest,
+): Omit<LiveRequest, 'principalId'> & { readonly meters: MeterVector } {
+  const { tool, reserve = {}, resources = [], grantId, userIntentDigest } = call;
+  return {
+    toolName: tool,
+    paramsDigest,
+    intentDigest: intentOf(call, paramsDigest),
+    meters: raiseMeters([ONE_CALL], meters(reserve)),
+    resources,
+    ...defined({ grantId, userIntentDigest }),
+  };
 }
 
 function intentOf({ intent, tool }: GateCall, { alg, b64 }: Digest): Digest {

@@ -115,6 +115,30 @@ describe.each([
     expect(place.events()).toHaveLength(size + 1);
   });
 
+  it('decides again on a denied call that others have made room for, or approved', async () => {
+    const place = makePlace();
+    const rule = { tools: ['fs.*'], approvers: ['human:*'], above: { usd: '5' } };
+    const { gate } = await openGate(place, { meterCaps: { calls: 9, usd: '10' }, approvals: [rule] });
+    const small = { ...READ, reserve: { usd: '4' } };
+    for (const ref of ['c1', 'c2']) await gate.decide({ ...small, ref });
+    expect((await gate.decide({ ...small, ref: 'c3' })).code).toBe('RESERVATION_OVER_CAP');
+    await gate.settle('c1', { outcome: 'success', used: { usd: '1' } });
+    expect(await gate.decide({ ...small, ref: 'c3' })).toMatchObject({ effect: 'allow', isRepeated: false });
+    await gate.settle('c3', { outcome: 'success', used: { usd: '0' } });
+    await gate.settle('c2', { outcome: 'success', used: { usd: '0' } });
+    const large = { ...READ, ref: 'c4', reserve: { usd: '9' } };
+    const owner = { principalId: 'human:olga' };
+    const rejected = await gate.decide(large, {
+      waitMs: 600_000,
+      onApprovalNeeded: ({ recorded }) => void gate.ledger.reject(recorded.eventId, owner),
+    });
+    expect(rejected.code).toBe('APPROVAL_REJECTED');
+    expect(await gate.decide(large)).toEqual({ ...rejected, isRepeated: true });
+    await gate.ledger.approve(rejected.authorization, owner);
+    expect((await gate.decide(large)).effect).toBe('allow');
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('records what the asker found, which can deny and not allow', async () => {
     const place = makePlace();
     const { gate } = await openGate(place);
