@@ -135,6 +135,20 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('who approves one request twice approves one call', async () => {
+    const { agent, owner, ownerKey } = await open(makePlace(), { approvals: [{ ...RULE, count: 2 }] });
+    const ask = () => agent.authorize(deploy('500'));
+    const { eventId } = (await ask()).recorded;
+    const own = [await ownerKey.approve(eventId), await ownerKey.approve(eventId)];
+    const boss = { principalId: 'human:boss' };
+    const other = await owner.approve(eventId, boss);
+    const allowed = await ask();
+    expect(allowed.approvalIds).toEqual([...own, other].map((each) => each.eventId));
+    const next = await ask();
+    await owner.approve(next.recorded.eventId, boss);
+    expect((await ask()).decisionCode).toBe('APPROVAL_REQUIRED');
+  });
+
   it('of two that wait for the same call, the one that comes too late asks anew', async () => {
     const place = makePlace();
     const { agent, ownerKey } = await open(place);
