@@ -32,6 +32,18 @@ export function startDeadline(ms: number, others: Given = []): Deadline {
   };
 }
 
+/** What another one waits for, to who may leave before. @throws the signal's reason; as `answer` */
+export async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return answer;
+  let leave = (): void => undefined;
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(signal.reason as Error);
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave);
+  });
+  return Promise.race([answer, left]).finally(() => signal.removeEventListener('abort', leave));
+}
+
 /** Why work ended whose signal is aborted. */
 export function abortCode(signal: AbortSignal): 'TIMEOUT' | 'CANCELLED' {
   return (signal.reason as Error | undefined)?.name === 'TimeoutError' ? 'TIMEOUT' : 'CANCELLED';

@@ -7,7 +7,7 @@
 import type { Timer } from '../base/clock.js';
 import { printable } from '../base/bytes/printable.js';
 import { defined } from '../base/defined.js';
-import { joinSignals } from '../base/deadline.js';
+import { joinSignals, untilAborted } from '../base/deadline.js';
 import { NorthrootError } from '../base/error.js';
 import { tryInGroups } from '../base/in-groups.js';
 import { canonicalBytesWithout } from '../base/json/omit-undefined.js';
@@ -23,10 +23,10 @@ import {
   type WaitOptions,
 } from '../log/agent/live-ledger.js';
 import type { LiveRequest } from '../log/agent/guard.js';
-import type { RecordedDecision } from '../log/policy/authorize.js';
+import { APPROVAL_REJECTED, type RecordedDecision } from '../log/policy/authorize.js';
 import type { ApprovalNeed } from '../log/policy/choose-approvals.js';
 import type { DecidingBound } from '../log/policy/deciding-bound.js';
-import type { Advice, PolicyCheck } from '../log/policy/evaluator.js';
+import { type Advice, OWN_CODES, type PolicyCheck } from '../log/policy/evaluator.js';
 import type { KnownCall } from '../log/policy/known-answer.js';
 import {
   draftExecution,
@@ -50,7 +50,7 @@ import { findOverdue, keepOnly, type LookedAt, type Overdue } from './find-overd
 import { type LateCall, type LateOutcome, recordLate } from './late-report.js';
 import { OTHER_PARAMS, recordOtherParams } from './other-params.js';
 import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
-import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES } from './request-key.js';
+import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES, nextTryOf } from './request-key.js';
 
 export type { OpenCall } from './open-calls.js';
 
@@ -375,12 +375,18 @@ export class Gate {
     if (ref === undefined) return this.#decideInOrder(call, principal, digest, options);
     const requestKey = keyOfCall(call.session, ref);
     const name = nameOf(principal, requestKey);
-    const same = this.#deciding.get(name) ?? this.#denied.get(name);
+    const denied = this.#denied.get(name);
+    if (denied !== undefined) {
+      if (denied.asked !== asked) throw conflict(ref);
+      if (await this.#isStillDenied(denied.decision, call, principal, digest, options))
+        return { ...denied.decision, isRepeated: true };
+      this.#denied.delete(name);
+    }
+    const same = this.#deciding.get(name);
     if (same !== undefined) {
       if (same.asked !== asked) throw conflict(ref);
-      if ('decision' in same) return { ...same.decision, isRepeated: true };
       try {
-        return { ...(await same.answer), isRepeated: true };
+        return { ...(await untilAborted(same.answer, options.signal)), isRepeated: true };
       } catch (error) {
         // Who asked first has left, and takes the answer from nobody else.
         if (same.signal?.aborted !== true || options.signal?.aborted === true) throw error;
@@ -456,16 +462,18 @@ export class Gate {
         } as const)
       : done;
     const begun = toBegun(kept);
-    const drafted = draftOutcome(begun, ended, said, this.ledger.now());
+    const endedAt = this.#endOf(kept);
+    const drafted = draftOutcome(begun, ended, said, endedAt);
     const recorded = await this.#record(kept, drafted, options, mayWait);
     this.#forget(kept);
+    if (recorded === ASKED_AGAIN) return this.settle(call, done, { mayEnd, mayWait, ...options });
     const { authorization, requestKey } = kept;
     // Another process may have settled it as unknown meanwhile.
     if (recorded === undefined && done.outcome !== 'unknown')
       return { authorization, recorded: await this.#recordLate(authorization, done, said, mayEnd, options) };
     if (!isOther || recorded === undefined) return { authorization, recorded };
     // What is used of the grant is charged by then.
-    const ran = draftOutcome(begun, { ...done, used: undefined }, [], this.ledger.now());
+    const ran = draftOutcome(begun, { ...done, used: undefined }, [], endedAt);
     const other = { permission: toPermission(kept), requestKey, paramsDigest, outcome: ran };
     return { authorization, recorded: await recordOtherParams(this.ledger, other, options) };
   }
@@ -481,7 +489,9 @@ export class Gate {
     if (found.kept === undefined) return { authorization: found.authorization, recorded: undefined };
     const { kept } = found;
     assertMayEnd(kept, mayEnd);
-    return { authorization: kept.authorization, recorded: await this.#end(kept, options) };
+    const recorded = await this.#end(kept, options);
+    if (recorded === ASKED_AGAIN) return this.release(call, { mayEnd, ...options });
+    return { authorization: kept.authorization, recorded };
   }
 
   /** The calls that this gate has allowed and that are not settled, oldest first. Others' are in `ledger.budget()`. */
@@ -528,6 +538,22 @@ export class Gate {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** Whether the grants deny still what they denied before: calls have ended, or somebody has granted, resumed or approved meanwhile. */
+  async #isStillDenied(
+    { code }: GateDecision,
+    call: GateCall,
+    principalId: string,
+    paramsDigest: Digest,
+    { signal }: AskOptions,
+  ): Promise<boolean> {
+    const wasRejected = code === APPROVAL_REJECTED;
+    if (!wasRejected && !OWN_CODES.has(code)) return true;
+    const request = { ...requestOf(call, paramsDigest), principalId };
+    const { decision, decisionCode } = await this.ledger.evaluate(request, defined({ signal }));
+    const asks = decisionCode === APPROVAL_REQUIRED;
+    return decision === 'deny' && (wasRejected || !asks);
   }
 
   #remember(name: string, asked: string, decision: GateDecision): void {
@@ -629,6 +655,7 @@ export class Gate {
     const { recorded, started, refusal } = decision;
     const isRepeated = recorded.status === 'exists';
     if (decision.decision === 'deny') return this.#toDenial(decision, ref, isRepeated, shadow);
+    const ticks = this.ledger.clock.ticks();
     // A call that was begun when it was first asked for has its start.
     const known = isRepeated ? (await this.ledger.findCall(principal, requestKey)).open : undefined;
     const begun = started && { startId: started.recorded.eventId, startedAt: started.startedAt };
@@ -643,6 +670,7 @@ export class Gate {
       toolName,
       paramsDigest: formatDigest(paramsDigest),
       intentDigest: formatDigest(intentDigest),
+      ticks: isRepeated && begun === undefined ? this.#open.get(principal, requestKey)?.sinceTicks : ticks,
     });
     if (start !== undefined && kept.start === undefined) {
       await this.#release(kept, {}).catch(() => undefined);
@@ -678,7 +706,7 @@ export class Gate {
     if ((call.found?.checks.length ?? 0) > MAX_FOUND)
       throw new RangeError(`decide: found: expected at most ${MAX_FOUND} checks`);
     const principal = this.#principalOf(call);
-    const { tool, session, reserve = {}, resources = [], grantId, userIntentDigest } = call;
+    const { tool, session, reserve = {}, resources = [] } = call;
     const advisers = this.#advisersOf(call);
     checkAdvisers(advisers);
     const given = canonicalBytesWithout(call.params);
@@ -692,15 +720,7 @@ export class Gate {
     const isRewritten = advised.isRewritten && this.#options.shadow !== true;
     const content = isRewritten ? canonicalBytesWithout(advised.params) : given;
     const paramsDigest = isRewritten ? sha256Digest(content) : asked;
-    const request = {
-      toolName: tool,
-      paramsDigest,
-      intentDigest: intentOf(call, paramsDigest),
-      meters: raiseMeters([ONE_CALL], meters(reserve)),
-      resources,
-      advice: this.#adviceOf(advised, asked, call),
-      ...defined({ grantId, userIntentDigest }),
-    };
+    const request = { ...requestOf(call, paramsDigest), advice: this.#adviceOf(advised, asked, call) };
     return { principal, advised: { ...advised, isRewritten }, request, content };
   }
 
@@ -766,7 +786,8 @@ export class Gate {
       expiresAt,
       reserved,
       start,
-    }: KnownCall,
+      ticks,
+    }: KnownCall & { readonly ticks?: number | undefined },
   ): KeptCall {
     const kept: KeptCall = {
       ref,
@@ -776,6 +797,7 @@ export class Gate {
       authorization: authorizationId,
       start: start?.startId,
       since: start?.startedAt ?? allowedAt,
+      sinceTicks: ticks === undefined ? undefined : Math.floor(ticks),
       expires: expiresAt,
       requestKey,
       paramsDigest,
@@ -866,7 +888,7 @@ export class Gate {
     outcome: ExecutionOutcome,
     options: AskOptions,
     mayWait: boolean | undefined,
-  ): Promise<Appended | undefined> {
+  ): Promise<Ended> {
     const start = kept.start === undefined ? {} : { start: kept.start };
     try {
       return await this.ledger.record(
@@ -879,12 +901,13 @@ export class Gate {
     }
     const { released } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
     if (released === undefined) return undefined;
+    if (await this.#wasAskedAgain(kept, options)) return ASKED_AGAIN;
     // It ran after its reservation was given back: the ledger says so.
     return this.ledger.append({ event: draftExecution(toPermission(kept), outcome) }, options);
   }
 
   /** Ends a call without a report. Undefined where another process has settled it. */
-  async #end(kept: KeptCall, options: AskOptions): Promise<Appended | undefined> {
+  async #end(kept: KeptCall, options: AskOptions): Promise<Ended> {
     try {
       const recorded = await this.#release(kept, options);
       this.#forget(kept);
@@ -893,15 +916,25 @@ export class Gate {
       if (!isOvertaken(error)) throw error;
     }
     this.#forget(kept);
-    const { open } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
+    const { open, released } = await this.ledger.findCall(kept.principal, kept.requestKey, options);
+    if (released !== undefined && (await this.#wasAskedAgain(kept, options))) return ASKED_AGAIN;
     const start = open?.start?.startId;
     if (start === undefined || start === kept.start) return undefined;
     // Another process has begun it meanwhile.
     return this.#release({ ...kept, start }, options);
   }
 
-  #tell(kept: KeptCall, recorded: Appended | undefined): void {
-    if (recorded !== undefined) this.#options.onOverdue?.({ ...toOpenCall(kept), recorded });
+  /** Whether a released call was allowed anew, which another process may have done. */
+  async #wasAskedAgain({ principal, requestKey }: KeptCall, options: AskOptions): Promise<boolean> {
+    const next = nextTryOf(requestKey);
+    if (next === undefined) return false;
+    const { open, spent, released } = await this.ledger.findCall(principal, next, options);
+    return (open ?? spent ?? released) !== undefined;
+  }
+
+  #tell(kept: KeptCall, recorded: Ended): void {
+    if (recorded !== undefined && recorded !== ASKED_AGAIN)
+      this.#options.onOverdue?.({ ...toOpenCall(kept), recorded });
   }
 
   get #settlesOthers(): boolean {
@@ -982,6 +1015,13 @@ export class Gate {
     return this.ledger.abandon(kept.authorization, { ...start, ...defined({ signal: options.signal }) });
   }
 
+  /** When a call ends that ends now. Its length is not that of a step of the clock, where it is known. */
+  #endOf({ since, sinceTicks }: KeptCall): string {
+    if (sinceTicks === undefined) return this.ledger.now();
+    const lasted = BigInt(Math.max(0, Math.ceil(this.ledger.clock.ticks() - sinceTicks)));
+    return formatInstant(parseTimestamp(since) + lasted * NANOSECONDS_PER_MS);
+  }
+
   #principalOf({ principal = this.#principal }: Pick<GateCall, 'principal'>): string {
     if (principal === undefined) throw new TypeError('expected principal, of the call or of the ledger');
     return principal;
@@ -1014,6 +1054,11 @@ function toOpenCall({
 }: KeptCall): OpenCall {
   return { ref, session, principal, tool, authorization, start, since, expires };
 }
+
+/** What is known of a call is out of date: it was released, and what is meant is a later try of it. */
+const ASKED_AGAIN = 'asked again';
+/** Undefined where another process was first. */
+type Ended = Appended | typeof ASKED_AGAIN | undefined;
 
 /** The most calls without an id that are looked at to find the oldest. */
 const MAX_LOOK_BACK = 64;
@@ -1091,6 +1136,22 @@ function draftOutcome(kept: BegunCall, done: CallOutcome, said: MeterVector, now
 
 function digestOf(output: unknown): Digest {
   return sha256Digest(output instanceof Uint8Array ? output : canonicalBytesWithout(output));
+}
+
+/** What the grants are asked. */
+function requestOf(
+  call: GateCall,
+  paramsDigest: Digest,
+): Omit<LiveRequest, 'principalId'> & { readonly meters: MeterVector } {
+  const { tool, reserve = {}, resources = [], grantId, userIntentDigest } = call;
+  return {
+    toolName: tool,
+    paramsDigest,
+    intentDigest: intentOf(call, paramsDigest),
+    meters: raiseMeters([ONE_CALL], meters(reserve)),
+    resources,
+    ...defined({ grantId, userIntentDigest }),
+  };
 }
 
 function intentOf({ intent, tool }: GateCall, { alg, b64 }: Digest): Digest {

@@ -26,6 +26,8 @@ export interface KeptCall extends OpenCall {
   /** `sha-256:…` */
   readonly intentDigest: string;
   readonly reserved: MeterVector;
+  /** Whole milliseconds of the monotonic clock at `since`, for how long it takes; undefined where another process allowed it. */
+  readonly sinceTicks: number | undefined;
   /** Until when it is kept, in milliseconds of the monotonic clock; `Infinity`: until it is settled. */
   readonly keptUntil: number;
 }
@@ -110,6 +112,7 @@ export class OpenCalls {
     for (const digest of [call.authorization, call.start, call.paramsDigest, call.intentDigest])
       writer.digest(digest);
     writer.time(call.since);
+    writer.number(call.sinceTicks === undefined ? 0 : 1 + call.sinceTicks);
     writer.time(call.expires);
     writer.number(call.reserved.length);
     for (const { unit, amount } of call.reserved) {
@@ -133,7 +136,7 @@ export class OpenCalls {
       reader.digest(),
       reader.digest(),
     ];
-    const [since = '', expires] = [reader.time(), reader.time()];
+    const [since = '', ticks, expires] = [reader.time(), reader.number(), reader.time()];
     const reserved = Array.from({ length: reader.number() }, () => ({
       unit: reader.name(),
       amount: JSON.parse(reader.text()) as Meter['amount'],
@@ -149,6 +152,7 @@ export class OpenCalls {
       paramsDigest,
       intentDigest,
       since,
+      sinceTicks: ticks === 0 ? undefined : ticks - 1,
       expires,
       reserved,
       keptUntil,

@@ -40,6 +40,13 @@ export function keyOfTry(key: string, count: number): string {
   return count === 1 ? key : `${key}/${count}`;
 }
 
+/** The key of the try after this one; undefined after the last, and for calls that are told by their order. */
+export function nextTryOf(key: string): string | undefined {
+  if (IN_ORDER.test(key)) return undefined;
+  const [, first = key, count = '1'] = /^(.*)\/(\d{1,2})$/.exec(key) ?? [];
+  return Number(count) < MAX_TRIES ? keyOfTry(first, Number(count) + 1) : undefined;
+}
+
 /** The key of a call to settle: one that has no id is named by the key that it was given. */
 export function keyOfRef(session: string | undefined, ref: string): string {
   return IN_ORDER.test(ref) ? ref : keyOfCall(session, ref);

@@ -97,10 +97,73 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     expect((await ownerKey.requests())[0]).toMatchObject({ status: 'waiting' });
     const { eventId } = await ownerKey.approve(recorded.eventId);
     await ownerKey.reject(recorded.eventId);
+    expect((await ownerKey.requests())[0]).toMatchObject({ status: 'rejected' });
     const named = await agent.authorize({ ...deploy('500'), approvalIds: [eventId] });
     expect(named.decisionCode).toBe('APPROVAL_REQUIRED');
-    expect((await ownerKey.requests())[0]).toMatchObject({ status: 'rejected' });
     expect((await agent.authorize(deploy('500'))).decisionCode).toBe('APPROVAL_REQUIRED');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('a call is shown again that was rejected and is asked for anew, or for more', async () => {
+    const { agent, ownerKey } = await open(makePlace());
+    const first = (await agent.authorize(deploy('101'))).recorded.eventId;
+    await ownerKey.reject(first);
+    const anew = (await agent.authorize(deploy('101'))).recorded.eventId;
+    expect(await ownerKey.requests()).toMatchObject([{ eventId: anew, status: 'waiting' }]);
+    expect(await ownerKey.request(first)).toMatchObject({ eventId: first, status: 'rejected' });
+    await ownerKey.approve(anew);
+    const more = (await agent.authorize(deploy('500'))).recorded.eventId;
+    expect(await ownerKey.requests()).toMatchObject([{ eventId: more, status: 'waiting' }]);
+    expect(await ownerKey.request(anew)).toMatchObject({ eventId: anew, status: 'approved' });
+  });
+
+  it('one request allows one call, however many approve it, and whenever', async () => {
+    const place = makePlace();
+    const { agent, owner, ownerKey } = await open(place);
+    const { eventId } = (await agent.authorize(deploy('500'))).recorded;
+    const boss = { principalId: 'human:boss' };
+    const answers = await Promise.allSettled([
+      ownerKey.approve(eventId),
+      owner.approve(eventId, boss),
+      ownerKey.approve(eventId),
+    ]);
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect((await agent.authorize(deploy('500'))).decision).toBe('allow');
+    expect(await codeOf(owner.approve(eventId, boss))).toBe('REQUEST_ALLOWED');
+    expect(await ownerKey.request(eventId)).toBeUndefined();
+    expect((await agent.authorize(deploy('500'))).decisionCode).toBe('APPROVAL_REQUIRED');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('who approves one request twice approves one call', async () => {
+    const { agent, owner, ownerKey } = await open(makePlace(), { approvals: [{ ...RULE, count: 2 }] });
+    const ask = () => agent.authorize(deploy('500'));
+    const { eventId } = (await ask()).recorded;
+    const own = [await ownerKey.approve(eventId), await ownerKey.approve(eventId)];
+    const boss = { principalId: 'human:boss' };
+    const other = await owner.approve(eventId, boss);
+    const allowed = await ask();
+    expect(allowed.approvalIds).toEqual([...own, other].map((each) => each.eventId));
+    const next = await ask();
+    await owner.approve(next.recorded.eventId, boss);
+    expect((await ask()).decisionCode).toBe('APPROVAL_REQUIRED');
+  });
+
+  it('of two that wait for the same call, the one that comes too late asks anew', async () => {
+    const place = makePlace();
+    const { agent, ownerKey } = await open(place);
+    const asked: string[] = [];
+    const wait = (): Promise<{ readonly decision: string }> =>
+      agent.authorize(deploy('500'), {
+        waitMs: 600_000,
+        onApprovalNeeded: ({ recorded }) => {
+          asked.push(recorded.eventId);
+          if (asked.length > 1) void ownerKey.approve(recorded.eventId);
+        },
+      });
+    const decisions = await Promise.all([wait(), wait()]);
+    expect(decisions).toMatchObject([{ decision: 'allow' }, { decision: 'allow' }]);
+    expect(asked).toHaveLength(3);
     expect(await place.verdict()).toBe('ok');
   });
 

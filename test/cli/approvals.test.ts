@@ -140,7 +140,11 @@ describe('suspend, resume and revoke', () => {
     expect(run.status).not.toBe(0);
     expectOk(shop.run(['resume', L, seq, '--reason', 'OVER']));
     expect(authorize('50').decision.decision).toBe('allow');
+    const { event_id: late } = authorize('300').decision;
     expectOk(shop.run(['revoke', L, '--all', '--reason', 'END', '--key', 'agent.pem']));
+    const vain = shop.run(['approve', L, late, '--key', 'olga.pem']);
+    expectOk(vain);
+    expect(vain.stderr).toMatch(/^note: a grant of the call .* is withdrawn/m);
     expect(authorize('50').decision.decision_code).toBe('GRANT_REVOKED');
     expectOk(shop.run(['verify', L]));
     // Nothing ends a revocation: that a grant was resumed would not be true.

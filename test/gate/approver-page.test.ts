@@ -102,6 +102,24 @@ describe.skipIf(!existsSync(CHROMIUM))('the approvers’ page', () => {
     expect((await gate.ledger.requests())[0]?.status).toBe('rejected');
   });
 
+  it('shows the first of many, and asks for the parameters of each once', async () => {
+    const { gate, token, page } = await open();
+    const refs = Array.from({ length: 101 }, (_, n) => `c${n}`);
+    await Promise.all(refs.map((ref) => gate.decide({ ref, tool: 'fs.write', params: { ref } })));
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    const lists = (): number => asked.filter((url) => url.includes('/v1/approvals?')).length;
+    await show(page, token);
+    await page.waitForSelector('pre:has-text("c99")');
+    expect(await page.locator('article').count()).toBe(100);
+    expect(await page.innerText('#state')).toContain('first 100');
+    const before = lists();
+    await expect.poll(lists, { timeout: 30_000 }).toBeGreaterThan(before);
+    expect(asked.length - lists()).toBe(100);
+    expect(await gate.ledger.requests({ waiting: 1 })).toHaveLength(1);
+    expect(await gate.ledger.requests()).toHaveLength(101);
+  });
+
   describe('with a passkey', () => {
     /** The page by a name: an RP id is a domain. */
     async function openNamed() {

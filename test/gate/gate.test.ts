@@ -115,6 +115,30 @@ describe.each([
     expect(place.events()).toHaveLength(size + 1);
   });
 
+  it('decides again on a denied call that others have made room for, or approved', async () => {
+    const place = makePlace();
+    const rule = { tools: ['fs.*'], approvers: ['human:*'], above: { usd: '5' } };
+    const { gate } = await openGate(place, { meterCaps: { calls: 9, usd: '10' }, approvals: [rule] });
+    const small = { ...READ, reserve: { usd: '4' } };
+    for (const ref of ['c1', 'c2']) await gate.decide({ ...small, ref });
+    expect((await gate.decide({ ...small, ref: 'c3' })).code).toBe('RESERVATION_OVER_CAP');
+    await gate.settle('c1', { outcome: 'success', used: { usd: '1' } });
+    expect(await gate.decide({ ...small, ref: 'c3' })).toMatchObject({ effect: 'allow', isRepeated: false });
+    await gate.settle('c3', { outcome: 'success', used: { usd: '0' } });
+    await gate.settle('c2', { outcome: 'success', used: { usd: '0' } });
+    const large = { ...READ, ref: 'c4', reserve: { usd: '9' } };
+    const owner = { principalId: 'human:olga' };
+    const rejected = await gate.decide(large, {
+      waitMs: 600_000,
+      onApprovalNeeded: ({ recorded }) => void gate.ledger.reject(recorded.eventId, owner),
+    });
+    expect(rejected.code).toBe('APPROVAL_REJECTED');
+    expect(await gate.decide(large)).toEqual({ ...rejected, isRepeated: true });
+    await gate.ledger.approve(rejected.authorization, owner);
+    expect((await gate.decide(large)).effect).toBe('allow');
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('records what the asker found, which can deny and not allow', async () => {
     const place = makePlace();
     const { gate } = await openGate(place);
@@ -265,6 +289,30 @@ describe.each([
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('means the last try of a call, whatever it knows of one that another gate gave back', async () => {
+    const place = makePlace();
+    const { gate } = await openGate(place, { meterCaps: { calls: 9 } });
+    const other = await reopen(place);
+    for (const ref of ['a', 'b']) {
+      await gate.decide({ ...READ, ref, start: false });
+      await other.release(ref);
+    }
+    const again = await other.decide({ ...READ, ref: 'a' });
+    await other.settle('a', { outcome: 'success' });
+    const size = place.events().length;
+    expect(await gate.settle('a', { outcome: 'success' })).toEqual({
+      authorization: again.authorization,
+      recorded: undefined,
+    });
+    expect(place.events()).toHaveLength(size);
+    const open = await other.decide({ ...READ, ref: 'b', start: false });
+    expect(await gate.release('b')).toMatchObject({
+      authorization: open.authorization,
+      recorded: { status: 'appended' },
+    });
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('asks without recording', async () => {
     const place = makePlace();
     const { gate } = await openGate(place, { meterCaps: { calls: 1 } });
@@ -303,6 +351,19 @@ it("ends a wait by the caller's time, which nobody else holds on to", async () =
   const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 9 }, approvals: [rule] });
   const ended = errorOf(gate.decide(READ, { waitMs: 10_000, signal: AbortSignal.timeout(300) }));
   expect(await collectingGarbage(ended)).toMatchObject({ name: 'TimeoutError' });
+});
+
+it('lets who asks for the same call leave before who asked first', async () => {
+  const rule = { tools: ['fs.*'], approvers: ['human:*'] };
+  const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 9 }, approvals: [rule] });
+  const first = gate.decide(READ, { waitMs: 600_000 });
+  const leaving = new AbortController();
+  const second = errorOf(gate.decide(READ, { waitMs: 600_000, signal: leaving.signal }));
+  leaving.abort(new Error('left'));
+  expect(await second).toMatchObject({ message: 'left' });
+  const [request] = await gate.ledger.requests();
+  await gate.ledger.approve(request?.eventId ?? '', { principalId: 'human:olga' });
+  expect(await first).toMatchObject({ effect: 'allow' });
 });
 
 it('keeps the parameters beside the ledger where asked to', async () => {

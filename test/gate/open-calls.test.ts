@@ -14,6 +14,7 @@ const CALL: KeptCall = {
   authorization: DIGEST,
   start: DIGEST.replace('AA', 'BC'),
   since: '2026-01-01T12:00:00.5Z',
+  sinceTicks: 0,
   expires: '2026-01-01T12:15:00Z',
   paramsDigest: DIGEST.replace('AA', 'DE'),
   intentDigest: 'sha-512:AAAA',
@@ -24,9 +25,9 @@ const CALL: KeptCall = {
 describe('open calls', () => {
   it.each<[string, Partial<KeptCall>]>([
     ['with a session', {}],
-    ['without one', { session: undefined, requestKey: 'c1' }],
+    ['without one, of another process', { session: undefined, requestKey: 'c1', sinceTicks: undefined }],
     ['whose key is digested', { requestKey: 'ref:abc', ref: 'ü/1', session: 'a b' }],
-    ['of a further try', { requestKey: 's1:c1/2' }],
+    ['of a further try, much later', { requestKey: 's1:c1/2', sinceTicks: 2 ** 40 }],
     ['without an id', { ref: 'nth:x/1', session: undefined, requestKey: 'nth:x/1' }],
     ['not begun, without end', { start: undefined, expires: undefined, keptUntil: Infinity }],
     ['that reserves nothing, of a long name', { reserved: [], tool: 'x'.repeat(500) }],

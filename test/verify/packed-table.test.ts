@@ -129,6 +129,7 @@ describe('the tables of approvals', () => {
       call,
       approvals: fc.array(fc.nat(50).map(idOf), { maxLength: 64 }),
       rejected: maybe(fc.record({ place, principalId })),
+      usedAt: maybe(fc.nat(2 ** 40)),
       awaiting: fc.record({
         place,
         occurredAt: time,
@@ -148,15 +149,15 @@ describe('the tables of approvals', () => {
       }),
     });
     fc.assert(
-      fc.property(said, ({ call: of, approvals, rejected, awaiting, approved }) => {
+      fc.property(said, ({ call: of, approvals, rejected, usedAt, awaiting, approved }) => {
         const tables = approvalTables();
         const name = callName(of.grant, of.toolName, of.params);
         const own = `${of.principalId} ${name}`;
-        tables.calls.set(name, { approvals, rejected });
+        tables.calls.set(name, { approvals, rejected, usedAt });
         tables.rejects.set(own, { seq: awaiting.place.seq });
         tables.awaiting.set(own, { ...awaiting, ...of });
         tables.approved.set(idOf(1), approved);
-        expect([...tables.calls]).toEqual([[name, { approvals, rejected }]]);
+        expect([...tables.calls]).toEqual([[name, { approvals, rejected, usedAt }]]);
         expect([...tables.rejects]).toEqual([[own, { seq: awaiting.place.seq }]]);
         expect([...tables.awaiting]).toEqual([[own, { ...awaiting, ...of }]]);
         expect([...tables.approved]).toEqual([[idOf(1), approved]]);

@@ -5,12 +5,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { defined } from '../../base/defined.js';
 import { resolveTime } from '../../base/value/when.js';
 import type { ApprovalEvent, AuthorizationEvent } from '../../format/schema/generated/types.js';
-import {
-  type ApprovalOptions,
-  draftApproval,
-  findRequest,
-  listPendingApprovals,
-} from '../../log/policy/approve.js';
+import { type ApprovalOptions, draftApproval, findPendingApproval } from '../../log/policy/approve.js';
 import type { Ledger } from '../../log/writer/ledger.js';
 import { readRequest } from '../../log/policy/explain-request.js';
 import type { ReadRecord } from '../../log/read/read-records.js';
@@ -262,18 +257,10 @@ async function sayWhatIsMissing(
     terminal.say(`note: the call was denied with ${code}, which no approval lifts`);
     return;
   }
-  const pending = await ledger.inspect(async (_, state) => {
-    await state.links.awaiting.load?.();
-    const { principalId, toolName, params, grant } = findRequest(state, eventId);
-    // A call that was asked for again is one request, by the name of the first.
-    return listPendingApprovals(state, new Date().toISOString()).find(
-      (each) =>
-        each.principalId === principalId &&
-        each.toolName === toolName &&
-        each.paramsDigest === params &&
-        each.grantId === grant.place.eventId,
-    );
-  });
+  const now = new Date().toISOString();
+  const pending = await ledger.inspect((_, state) => findPendingApproval(state, eventId, now));
+  if (pending?.status === 'ended')
+    terminal.say('note: a grant of the call has expired or is withdrawn, and while it is no approval counts');
   if (pending?.need === undefined) return;
   const { approvers, count } = pending.need;
   terminal.say(

@@ -23,6 +23,8 @@ const SCRIPT = `
 'use strict';
 const list = document.getElementById('list'), state = document.getElementById('state');
 const field = document.getElementById('token');
+// Each is drawn anew every few seconds.
+const MOST = 100;
 let timer;
 async function call(path, body) {
   const response = await fetch('.' + path, {
@@ -69,13 +71,19 @@ async function register() {
   made.hidden = false;
   state.textContent = 'Made. Give the text below to an admin of the ledger.';
 }
-async function parameters(request, pre) {
+// Each is asked for once, not whenever it is drawn.
+const known = new Map();
+function parameters(request, pre) {
+  if (!known.has(request.event_id)) known.set(request.event_id, ask(request));
+  known.get(request.event_id).then((text) => { pre.textContent = text; });
+}
+async function ask(request) {
   try {
     const { tool_params: kept } = await call('/v1/approvals/' + encodeURIComponent(request.event_id));
     const text = 'value' in kept ? JSON.stringify(kept.value, null, 2) : 'text' in kept ? kept.text : undefined;
     const said = { missing: 'not kept', mismatch: 'kept, but with another digest', unreadable: 'kept, but not readable' };
-    pre.textContent = text === undefined ? (said[kept.status] || kept.status) + ': ' + request.tool_params_digest : safe(text);
-  } catch (error) { pre.textContent = request.tool_params_digest; }
+    return text === undefined ? (said[kept.status] || kept.status) + ': ' + request.tool_params_digest : safe(text);
+  } catch (error) { known.delete(request.event_id); return request.tool_params_digest; }
 }
 function show(request) {
   const article = document.createElement('article');
@@ -122,10 +130,10 @@ function show(request) {
 async function load(keeps) {
   clearTimeout(timer);
   try {
-    const { requests } = await call('/v1/approvals');
-    const waiting = requests.filter((request) => request.status === 'waiting');
+    const { requests: waiting } = await call('/v1/approvals?waiting=' + MOST);
+    for (const id of known.keys()) if (!waiting.some((request) => request.event_id === id)) known.delete(id);
     list.replaceChildren(...waiting.map(show));
-    if (!keeps) state.textContent = waiting.length === 0 ? 'Nobody waits for approval.' : waiting.length + ' waiting.';
+    if (!keeps) state.textContent = waiting.length === 0 ? 'Nobody waits for approval.' : waiting.length < MOST ? waiting.length + ' waiting.' : 'The first ' + MOST + ' that wait are shown.';
     timer = setTimeout(() => load(true), 5000);
   } catch (error) { list.replaceChildren(); state.textContent = error.message; }
 }

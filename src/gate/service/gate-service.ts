@@ -186,7 +186,7 @@ export class GateService {
       ],
       ['GET /v1/open', { use: 'read', answer: (asked) => this.#listOpen(asked) }],
       ['GET /v1/budget', { use: 'read', answer: () => this.#budget() }],
-      ['GET /v1/approvals', { use: 'read', answer: () => this.#approvals() }],
+      ['GET /v1/approvals', { use: 'read', answer: (asked) => this.#approvals(asked) }],
       ['GET /v1/approvals/*', { use: 'read', answer: (asked) => this.#request(asked) }],
       ['POST /v1/approvals/*/approve', { use: 'approve', answer: (asked) => this.#answer(asked, 'approve') }],
       ['POST /v1/approvals/*/passkey', { use: 'approve', answer: (asked) => this.#askPasskey(asked) }],
@@ -305,7 +305,7 @@ export class GateService {
       size: () => this.#gate.ledger.size,
       isUsable: () => this.#failure === undefined,
       catchUp: async () => {
-        await this.#gate.ledger.requests();
+        await this.#gate.ledger.requests({ waiting: 1 });
       },
       readOn: () => this.#gate.ledger.readOn(),
       onRole: (change) => {
@@ -450,8 +450,10 @@ export class GateService {
     };
   }
 
-  async #approvals(): Promise<object> {
-    const requests = await this.#gate.ledger.requests();
+  async #approvals({ query }: Asked): Promise<object> {
+    const most = query.get('waiting');
+    if (most !== null && !/^[1-9]\d{0,4}$/.test(most)) throw malformed('waiting: expected 1 to 99999');
+    const requests = await this.#gate.ledger.requests(most === null ? {} : { waiting: Number(most) });
     return { requests: requests.map(pendingJson) };
   }
 
@@ -504,8 +506,12 @@ export class GateService {
       : decision === 'approve'
         ? ledger.approve(request, options)
         : ledger.reject(request, options));
-    const [left] = (await gate.ledger.requests()).filter(({ eventId }) => eventId === request);
-    return { event_id: recorded.eventId, seq: recorded.seq, status: left?.status ?? 'approved' };
+    const left = await gate.ledger.request(request);
+    return {
+      event_id: recorded.eventId,
+      seq: recorded.seq,
+      status: left?.status ?? (decision === 'approve' ? 'approved' : 'rejected'),
+    };
   }
 
   health(): Health {

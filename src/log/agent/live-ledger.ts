@@ -25,6 +25,7 @@ import {
 import {
   type ApprovalOptions,
   draftApproval,
+  findPendingApproval,
   listPendingApprovals,
   type PendingApproval,
 } from '../policy/approve.js';
@@ -223,6 +224,11 @@ const DELEGATE_TYPES: OptionTypes<DelegateOptions> = {
   expires: 'string',
   intent: 'any',
 };
+
+export interface RequestsOptions extends AskOptions {
+  /** Only the first so many that wait. Default: all, also what was approved or rejected. */
+  readonly waiting?: number | undefined;
+}
 
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
 const PATIENT_TYPES: OptionTypes<PatientOptions> = { ...ASK_TYPES, mayWait: 'boolean' };
@@ -574,13 +580,28 @@ export class LiveLedger {
   }
 
   /** Who waits for approval of what, in ledger order, other writers' records included. By the trust policy, if there is one. */
-  async requests(options: AskOptions = {}): Promise<PendingApproval[]> {
+  async requests({ waiting, ...options }: RequestsOptions = {}): Promise<PendingApproval[]> {
     this.#assertOpen();
-    checkOptions('requests', options, ASK_TYPES);
+    checkOptions('requests', { waiting, ...options }, { ...ASK_TYPES, waiting: 'number' });
     return this.#ledger.inspect(async (_, deciding) => {
       await deciding.links.awaiting.load?.();
-      return listPendingApprovals(deciding, this.#now());
+      return listPendingApprovals(deciding, this.#now(), waiting);
     }, options);
+  }
+
+  /**
+   * One request of these, by any denial of its call; undefined where the call was allowed since, or no approval was asked for.
+   * @param request - The denied action, `sha-256:…`
+   * @throws NorthrootError as `draftApproval`
+   */
+  async request(request: string, options: AskOptions = {}): Promise<PendingApproval | undefined> {
+    this.#assertOpen();
+    checkString('request', 'request', request);
+    checkOptions('request', options, ASK_TYPES);
+    return this.#ledger.inspect(
+      (_, deciding) => findPendingApproval(deciding, request, this.#now()),
+      options,
+    );
   }
 
   /**

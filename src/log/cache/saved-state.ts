@@ -46,7 +46,7 @@ const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 /** Incremented for each change of the form within a version. */
-const FORM = 11;
+const FORM = 12;
 const DIGEST_LENGTH = 43;
 const ID_BYTES = 32;
 /** Ids are compared as 32-bit words. */

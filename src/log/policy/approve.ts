@@ -19,7 +19,12 @@ import {
   makeApprovalRule,
 } from '../../rules/bounds/grant.js';
 import { approvalsFor } from '../../rules/verify/approvals.js';
-import { type AdvisedRule, callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
+import {
+  type AdvisedRule,
+  callName,
+  type RequestedApproval,
+  requestOfCall,
+} from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type ApprovalNeed, chooseApprovals, findNeed, findReject, isUsable } from './choose-approvals.js';
 import { withAdvisedRule } from './evaluator.js';
@@ -62,14 +67,42 @@ export interface PendingApproval {
   readonly approvals: readonly { readonly eventId: string; readonly principalId: string }[];
 }
 
-/** The requests for approval, in ledger order. Over an index, load `links.awaiting` first. */
-export function listPendingApprovals(state: VerifyState, now: string): PendingApproval[] {
-  return [...state.links.awaiting.values()]
-    .flatMap((request) => {
-      const grant = state.links.grants.at(request.grant);
-      return grant === undefined ? [] : [describe(state, request, grant, now)];
-    })
-    .sort((a, b) => a.seq - b.seq);
+/**
+ * The requests for approval, in ledger order. Over an index, load `links.awaiting` first.
+ * @param waiting - Only the first so many that wait: none is looked at after those. Default: all requests
+ */
+export function listPendingApprovals(
+  state: VerifyState,
+  now: string,
+  waiting: number | undefined = undefined,
+): PendingApproval[] {
+  const listed: PendingApproval[] = [];
+  for (const request of [...state.links.awaiting.values()].sort((a, b) => a.place.seq - b.place.seq)) {
+    const grant = state.links.grants.at(request.grant);
+    if (grant === undefined) continue;
+    if (waiting !== undefined && listed.length >= waiting) break;
+    const described = describe(state, request, grant, now);
+    if (waiting === undefined || described.status === 'waiting') listed.push(described);
+  }
+  return listed;
+}
+
+/**
+ * One request, whose call may have been asked for again; undefined where the call was allowed since, or no approval was asked for.
+ * @param wanted - As of {@link draftApproval}
+ * @throws NorthrootError as {@link draftApproval}
+ */
+export function findPendingApproval(
+  state: VerifyState,
+  wanted: string,
+  now: string,
+): PendingApproval | undefined {
+  const request = findRequest(state, wanted);
+  const { grant, place, principalId, occurredAt, toolName, params, reservation } = request;
+  const name = requestOfCall(principalId, grant.index, toolName, params);
+  const known = state.links.awaiting.get(name);
+  if (known === undefined || usedSince(state, { ...request, seq: place.seq }) !== undefined) return undefined;
+  return describe(state, { ...known, place, occurredAt, reservation }, grant, now);
 }
 
 function describe(state: VerifyState, request: RequestedApproval, own: Grant, now: string): PendingApproval {
@@ -188,7 +221,8 @@ export function toMeters(amounts: Amounts): MeterVector {
 /**
  * Drafts an approval of a denied action, for `Ledger.append`.
  * @param wanted - The request's seq, id (`sha-256:…`, base64url or hex), or an unambiguous prefix; over an index the whole id
- * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `REQUEST_ALLOWED`, `REQUEST_AMBIGUOUS`; OptionsError (a RangeError)
+ * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `REQUEST_AMBIGUOUS`; `REQUEST_ALLOWED`, also where others have
+ *   approved it: one more approval would allow the call once more; OptionsError (a RangeError)
  */
 export function draftApproval(
   state: VerifyState,
@@ -207,7 +241,8 @@ export function draftApproval(
   const principalId = reader.principal('principalId');
   const occurredAt = reader.timestamp('occurredAt');
   reader.end();
-  const { grant, place, toolName, params, reservation } = findRequest(state, wanted);
+  const { grant, place, toolName, params, reservation } =
+    decision === 'approve' ? findUnanswered(state, wanted, occurredAt) : findRequest(state, wanted);
   const most = limit ?? toMeters(reservation);
   return {
     event_type: 'approval',
@@ -221,6 +256,43 @@ export function draftApproval(
     ...(decision === 'reject' ? {} : defined({ expires_at: expiresAt })),
     request_event_id: digestFromBase64url(fromDigestText(place.eventId)),
   };
+}
+
+/** A request that still needs approvals, as far as is known. @throws NorthrootError as {@link draftApproval} */
+function findUnanswered(
+  state: VerifyState,
+  wanted: string,
+  now: string | undefined,
+): ReturnType<typeof findRequest> {
+  const request = findRequest(state, wanted);
+  const { eventId, seq } = request.place;
+  const since = usedSince(state, { ...request, seq });
+  const again = 'who asks for the call again is to be approved anew';
+  if (since !== undefined)
+    throw refuse(
+      'REQUEST_ALLOWED',
+      `${eventId} was approved, and the call was allowed by seq ${since}`,
+      again,
+    );
+  const { grant: own, principalId, toolName, params } = request;
+  const asked = state.links.awaiting.get(requestOfCall(principalId, own.index, toolName, params));
+  // Of a denial for something else it is not known what it will need.
+  if (asked === undefined || now === undefined) return request;
+  const action = toAction({ ...request, grant: withAdvisedRule(own, toolName, asked.advised) }, now);
+  const { approved } = chooseApprovals(state, action, undefined, []);
+  const isEnough = findNeed(action, undefined) !== undefined && findNeed(action, approved) === undefined;
+  if (isEnough) throw refuse('REQUEST_ALLOWED', `${eventId} (seq ${seq}) was approved already`, again);
+  return request;
+}
+
+/** The place of an action that has used up an approval of the same call since; undefined for none. */
+export function usedSince(
+  { links }: VerifyState,
+  call: Pick<Action, 'toolName' | 'params'> & { readonly grant: Grant; readonly seq: number },
+): number | undefined {
+  const { grant, toolName, params, seq } = call;
+  const usedAt = links.calls.get(callName(grant.index, toolName, params))?.usedAt;
+  return usedAt !== undefined && usedAt > seq ? usedAt : undefined;
 }
 
 /** A denied action under a grant. @throws NorthrootError as {@link draftApproval} */

@@ -4,9 +4,11 @@ import { type Clock, presentTime, sleep, systemClock } from '../../base/clock.js
 import { formatDigest, fromDigestText } from '../../base/value/digest.js';
 import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/timestamp.js';
 import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
+import type { Grant } from '../../rules/bounds/grant.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { assertContentOf, ContentFolder } from '../contents/content-folder.js';
 import { type Appended, type Entry, Ledger, type LedgerOptions } from '../writer/ledger.js';
+import { usedSince } from './approve.js';
 import { findReject } from './choose-approvals.js';
 import {
   type AuthorizationDecision,
@@ -148,19 +150,22 @@ async function decideOrWait(
   const { waitMs = 0, onApprovalNeeded, signal, clock = systemClock } = options;
   if (!(waitMs >= 0 && waitMs <= MAX_WAIT_MS))
     throw new RangeError(`waitMs: expected milliseconds, at most ${MAX_WAIT_MS}`);
-  const decision = await decideAction(ledger, request, options);
+  let decision = await decideAction(ledger, request, options);
   if (decision.decisionCode !== APPROVAL_REQUIRED || waitMs === 0) return decision;
   onApprovalNeeded?.(decision);
   const until = clock.ticks() + waitMs;
   for (let left = waitMs; left > 0; left = until - clock.ticks()) {
     await pause(clock, Math.min(POLL_MS, left), signal);
+    const asked = decision;
     const look = (state: VerifyState): 'open' | 'decide' | AuthorizationDecision =>
-      lookAgain(state, request, decision, options);
+      lookAgain(state, request, asked, options);
     const seen = await ledger.inspect((_, deciding) => look(deciding), { signal });
     if (seen === 'open') continue;
-    return seen === 'decide'
-      ? decideAction(ledger, request, options)
-      : { ...seen, recorded: decision.recorded };
+    if (seen !== 'decide') return { ...seen, recorded: decision.recorded };
+    decision = await decideAction(ledger, request, options);
+    if (decision.decisionCode !== APPROVAL_REQUIRED) return decision;
+    // Another one of the same calls has used the approval up: this is a request of its own.
+    onApprovalNeeded?.(decision);
   }
   return decision;
 }
@@ -188,8 +193,9 @@ function lookAgain(
     asked.grantId === undefined ? undefined : state.links.grants.get(fromDigestText(asked.grantId));
   const call = { grant, toolName: request.toolName, params: formatDigest(request.paramsDigest) };
   const { need = { approvers: [] } } = evaluated;
-  const reject = findReject(state, call, need, asked.recorded.seq);
-  if (reject === undefined) return 'open';
+  const { seq } = asked.recorded;
+  const reject = findReject(state, call, need, seq);
+  if (reject === undefined) return wasOvertaken(state, call, seq) ? 'decide' : 'open';
   const { need: lifted, ...denied } = evaluated;
   void lifted;
   return {
@@ -198,6 +204,18 @@ function lookAgain(
     reason: `${reject.principalId} rejected it by ${reject.eventId}`,
     reservation: [],
   };
+}
+
+/** Whether another one of the same calls was approved and allowed since the request, which nobody is shown then any more. */
+function wasOvertaken(
+  state: VerifyState,
+  {
+    grant,
+    ...call
+  }: { readonly grant: Grant | undefined; readonly toolName: string; readonly params: string },
+  seq: number,
+): boolean {
+  return grant !== undefined && usedSince(state, { ...call, grant, seq }) !== undefined;
 }
 
 /** The answer to who waited for an approval that was refused. It is not recorded: the reject is. */

@@ -41,7 +41,7 @@ export interface ApprovalNeed {
 }
 
 /**
- * Chooses approvals for an action, as few as its grants ask for.
+ * Chooses approvals for an action: by as few principals as its grants ask for, and of these all, since who says it twice means one call.
  * @param named - Those to use, `sha-256:…`. Default: sound ones for exactly this call, the oldest first.
  * @param honoured - Systems whose imported approvals count.
  */
@@ -67,7 +67,10 @@ export function chooseApprovals(
     const fewer = ids.filter((each) => each !== id);
     if (isEnough(fewer)) ids = fewer;
   }
-  return { ids: ids.map(toDigestText), approved: choice(ids), denials: [] };
+  const byOf = (id: string): string | undefined => state.links.approvals.get(id)?.principalId;
+  const by = new Set(ids.map(byOf));
+  const all = found.filter((id) => by.has(byOf(id)));
+  return { ids: all.map(toDigestText), approved: choice(all), denials: [] };
 }
 
 const NONE: ChosenApprovals = { ids: [], approved: undefined, denials: [] };

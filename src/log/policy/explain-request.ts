@@ -27,6 +27,7 @@ import {
   statusOf,
   toAction,
   toMeters,
+  usedSince,
 } from './approve.js';
 import { type ApprovalNeed, findNeed, findReject, isUsable } from './choose-approvals.js';
 import {
@@ -128,13 +129,10 @@ export async function readRequest(
   if (!isTimestamp(now)) throw new RangeError('readRequest: now: expected a timestamp');
   const view = typeof ledger === 'string' ? new LedgerView(ledger) : ledger;
   const { event, eventId } = await view.findRecord(wanted);
-  const { explained, hasInvalid } = await view.inspect(async (state) => {
-    await state.links.awaiting.load?.();
-    return {
-      explained: explainRequest(state, eventId, event, { now, honourImported }),
-      hasInvalid: state.hasInvalid,
-    };
-  });
+  const { explained, hasInvalid } = await view.inspect((state) => ({
+    explained: explainRequest(state, eventId, event, { now, honourImported }),
+    hasInvalid: state.hasInvalid,
+  }));
   return { ...explained, content: await lookAtContent(view.path, explained.paramsDigest), hasInvalid };
 }
 
@@ -241,7 +239,7 @@ function explainRequest(
   };
 }
 
-/** The first request of a call is remembered until something allows the call. */
+/** A request of a call is remembered until something allows the call. */
 function findStatus(
   state: VerifyState,
   action: Action & { readonly grant: Grant },
@@ -252,7 +250,7 @@ function findStatus(
 ): ExplainedRequest['status'] {
   if (decisionCode !== APPROVAL_REQUIRED) return 'refused';
   const { grant, place } = action;
-  if (first === undefined || first.place.seq > place.seq) return 'closed';
+  if (first === undefined || usedSince(state, { ...action, seq: place.seq }) !== undefined) return 'closed';
   return statusOf(state, action, grant, need, place.seq, now);
 }
 

@@ -8,6 +8,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { isJsonObject, type JsonValue, membersOf } from '../../base/json/value.js';
+import { isSha256Text } from '../../base/value/digest.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import { buildEvent } from '../../format/event/build.js';
 import type { ApprovalEvent, Webauthn } from '../../format/schema/generated/types.js';
@@ -112,8 +113,11 @@ export function completePasskeyApproval(
   { event, credential }: PasskeyAnswer,
   said: { readonly decision: ApprovalEvent['decision']; readonly principalId: string; readonly now: string },
 ): Entry {
-  const { decision, principalId } = said;
-  const asked = { ...draftApproval(state, request, {}), decision, principal_id: principalId };
+  const { decision, principalId, now: occurredAt } = said;
+  // An answer that is there already may be given again.
+  const isNew = decision === 'approve' && !isRecorded(state, event);
+  const drafted = draftApproval(state, request, { occurredAt, decision: isNew ? 'approve' : 'reject' });
+  const asked = { ...drafted, decision, principal_id: principalId };
   assertAnswers(event, asked, said.now);
   const message = eventMessage(canonicalBytes(event));
   const { authenticatorData, clientData, signature } = readCredential(credential);
@@ -129,6 +133,11 @@ export function completePasskeyApproval(
     problem = refuse(fault.expected, fault.actual);
   }
   throw problem ?? refuse(`an assertion by a passkey of ${said.principalId}`, 'another');
+}
+
+function isRecorded({ events }: VerifyState, event: object): boolean {
+  const { b64 } = membersOf(membersOf(event as never)['event_id']);
+  return typeof b64 === 'string' && isSha256Text(b64) && events.find(b64) !== undefined;
 }
 
 const SIGNATURE_BYTES = 64;

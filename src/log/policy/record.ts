@@ -386,15 +386,13 @@ export function draftAbandonment(
     ...details
   }: Pick<ExecutionRequest, 'now' | 'start' | 'toolName' | 'meterUsed'> & ExecutionDetails,
 ): { readonly permission: Permission; readonly draft: object } {
-  const request = { now, done: { endedAt: now, isRelease: true }, ...defined({ toolName }) };
   const authorization = findAuthorization(state, id);
   const isOpenAction = 'toolName' in authorization && authorization.decision === 'allow';
   const isStarted = state.links.starts.has(fromDigestText(authorization.place.eventId));
-  if (start === true && meterUsed.length === 0 && isOpenAction && !isStarted) {
-    const permission = findPermission(state, id, request);
-    return { permission, draft: releaseUnder(permission, now) };
-  }
-  const permission = findPermission(state, id, { ...request, start });
+  if (start === true && meterUsed.length === 0 && isOpenAction && !isStarted)
+    return draftReleaseOf(state, authorization, now, toolName);
+  const done = { endedAt: now, isRelease: true };
+  const permission = findPermission(state, id, { now, done, start, ...defined({ toolName }) });
   return { permission, draft: draftSettlement(permission, now, meterUsed, details) };
 }
 
@@ -403,12 +401,23 @@ export function draftAbandonment(
  * @throws NorthrootError as {@link findPermission}: `AUTHORIZATION_STARTED` if another recorder has begun it
  */
 export function draftRelease(state: VerifyState, id: string, now: string): object {
-  return releaseUnder(findPermission(state, id, { now, done: { endedAt: now, isRelease: true } }), now);
+  return draftReleaseOf(state, findAuthorization(state, id), now).draft;
 }
 
-function releaseUnder(permission: Permission, now: string): object {
+function draftReleaseOf(
+  state: VerifyState,
+  authorization: Action | Grant,
+  now: string,
+  toolName?: string,
+): { readonly permission: Permission; readonly draft: object } {
+  // Where the clock was set back since, it is not released before it was allowed.
+  const at = [authorization, ...grantChain(grantOf(authorization))]
+    .map(({ occurredAt }) => occurredAt)
+    .reduce((one, other) => (compareTimestamps(one, other) < 0 ? other : one), now);
+  const request = { now: at, done: { endedAt: at, isRelease: true }, ...defined({ toolName }) };
+  const permission = findPermission(state, authorization.place.eventId, request);
   const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABANDONED } as const;
-  return draftExecution(permission, { startedAt: now, endedAt: now, ...nothing });
+  return { permission, draft: draftExecution(permission, { startedAt: at, endedAt: at, ...nothing }) };
 }
 
 /** The greater amount of each unit: what was measured is never lowered. */

@@ -5,7 +5,7 @@
 
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
-import type { JsonObject } from '../../base/json/value.js';
+import { type JsonObject, type JsonValue, membersOf } from '../../base/json/value.js';
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { type Finding, withoutFolded } from '../../format/finding/finding.js';
 import { examineLine } from '../../format/record/examine-line.js';
@@ -13,6 +13,7 @@ import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import type { FindingJson, TrustPolicy } from '../../format/schema/generated/types.js';
 import { defaultBackend } from '../../format/signature/default-backend.js';
 import { type Balance, toBalance } from '../../rules/bounds/balance.js';
+import type { Approval } from '../../rules/bounds/approval.js';
 import { type Account, chainIds, grantChain } from '../../rules/bounds/grant.js';
 import { findGrant, listOpenStarts, nameOfKey } from '../../rules/report/accounts.js';
 import { toFindingJson } from '../../rules/report/report.js';
@@ -260,9 +261,11 @@ export async function explainIndexedEvent(
     const found = id === undefined ? undefined : await records.readEvent(id);
     return found && toEvent(found);
   };
-  await state.links.approvals.load?.();
-  await state.links.revocations.load?.();
-  const oversight = oversee(state, eventId, event, keyOf);
+  const authorization = await find(readEventId(event['auth_event_id']));
+  // Only a grant has withdrawals.
+  if (state.links.grants.get(fromDigestText(eventId)) !== undefined) await state.links.revocations.load?.();
+  const approvals = findApprovals(state, (authorization?.event ?? event)['authorization']);
+  const oversight = oversee(state, eventId, event, keyOf, approvals);
   const findSigned = async (all: readonly SignedPlace[]): Promise<HistorySigned[]> => {
     const list: HistorySigned[] = [];
     for (const { id, signers } of all) {
@@ -271,7 +274,6 @@ export async function explainIndexedEvent(
     }
     return list;
   };
-  const authorization = await find(readEventId(event['auth_event_id']));
   const grants: HistoryGrant[] = [];
   for (const { grantId, before, after } of above) {
     const grant = await records.readEvent(grantId);
@@ -444,7 +446,7 @@ async function watch(
     adjustments,
     adjustmentsTotal,
     starts: startsUnder(state, of.eventId),
-    oversight: oversee(state, of.eventId, told ?? {}, keyOf),
+    oversight: oversee(state, of.eventId, told ?? {}, keyOf, state.links.approvals.values()),
     afterStop,
     afterStopTotal,
   };
@@ -456,15 +458,28 @@ function wasStopped({ links }: VerifyState, grantId: string): boolean {
   );
 }
 
-/** What has approved an event, or used it up, and what has withdrawn it, as known at the end of the ledger. */
+/** The approvals that an action names: it uses up no others. */
+function findApprovals({ links }: VerifyState, authorization: JsonValue | undefined): Approval[] {
+  const { approval_event_ids: named } = membersOf(membersOf(authorization)['action']);
+  return (Array.isArray(named) ? named : []).flatMap((each) => {
+    const id = readEventId(each);
+    return (id === undefined ? undefined : links.approvals.get(fromDigestText(id))) ?? [];
+  });
+}
+
+/**
+ * What has approved an event, or used it up, and what has withdrawn it, as known at the end of the ledger.
+ * @param given - Approvals, with all that the event's action has used up
+ */
 function oversee(
   { links }: VerifyState,
   eventId: string,
   event: JsonObject,
   keyOf: (keyid: string) => HistoryKey,
+  given: Iterable<Approval>,
 ): Oversight {
   const action = readEventId(event['auth_event_id']) ?? eventId;
-  const approvals = [...links.approvals.values()]
+  const approvals = [...given]
     .filter(({ usedBy }) => usedBy === action)
     .sort((a, b) => a.place.seq - b.place.seq)
     .map(({ place, signers }) => ({ id: place.eventId, signers: signers.map(keyOf) }));

@@ -82,8 +82,11 @@ export function timeToCheckpoint(
   const count = recordsSince(tip);
   if (count === 0) return Infinity;
   if (count >= records) return 0;
-  const passed = parseTimestamp(now) - parseTimestamp(tip.checkpoint?.occurredAt ?? since);
-  return Math.max(0, milliseconds - Number(passed / 1_000_000n));
+  const passed = Number(
+    (parseTimestamp(now) - parseTimestamp(tip.checkpoint?.occurredAt ?? since)) / 1_000_000n,
+  );
+  // A clock that was set back does not put off checkpoints until it has caught up.
+  return passed <= -milliseconds ? 0 : Math.max(0, milliseconds - passed);
 }
 
 /** @throws RangeError for an invalid schedule */

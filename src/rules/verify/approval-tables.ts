@@ -18,11 +18,16 @@ export interface CallEntry {
   /** The ids of the last approvals that are not used up, base64url; at most {@link MAX_CALL_APPROVALS}. */
   readonly approvals: readonly string[];
   readonly rejected: { readonly place: EventPlace; readonly principalId: string } | undefined;
+  /** The place of the last action that used one up. */
+  readonly usedAt: number | undefined;
 }
 
 export const MAX_CALL_APPROVALS = 64;
 
-/** A denied action that asks for approval: the first of its call that nothing has allowed since. */
+/**
+ * A denied action that asks for approval: the first of its call that nothing has allowed since, that nobody has rejected, and than which none
+ * has asked for more.
+ */
 export interface RequestedApproval extends Pick<
   Approval,
   'place' | 'principalId' | 'occurredAt' | 'grant' | 'toolName' | 'params'
@@ -154,10 +159,11 @@ const REJECT: Packing<RejectEntry> = {
 
 const CALL: Packing<CallEntry> = {
   ...CALL_KEY,
-  write: (writer, { approvals, rejected }) => {
+  write: (writer, { approvals, rejected, usedAt }) => {
     if (approvals.length > MAX_PACKED_APPROVALS) return false;
     writer.number(approvals.length);
     for (const id of approvals) writer.id(id);
+    writer.number(usedAt === undefined ? 0 : usedAt + 1);
     writer.number(rejected === undefined ? 0 : 1);
     if (rejected === undefined) return true;
     writer.id(fromDigestText(rejected.place.eventId));
@@ -165,13 +171,15 @@ const CALL: Packing<CallEntry> = {
     writer.name(rejected.principalId);
     return true;
   },
-  read: (reader) => ({
-    approvals: Array.from({ length: reader.number() }, () => reader.id()),
-    rejected:
+  read: (reader) => {
+    const approvals = Array.from({ length: reader.number() }, () => reader.id());
+    const used = reader.number();
+    const rejected =
       reader.number() === 0
         ? undefined
-        : { place: readPlace(reader, toDigestText(reader.id())), principalId: reader.name() },
-  }),
+        : { place: readPlace(reader, toDigestText(reader.id())), principalId: reader.name() };
+    return { approvals, rejected, usedAt: used === 0 ? undefined : used - 1 };
+  },
 };
 
 const REQUESTED: Packing<RequestedApproval> = {

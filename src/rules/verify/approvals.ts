@@ -2,12 +2,14 @@
 
 import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { isPrincipalPattern } from '../../base/value/principal.js';
+import { compareRationals, ZERO } from '../../base/value/rational.js';
 import type { ActionOutline } from '../../format/event/outline.js';
 import type { WellFormedLine } from '../../format/record/examine-line.js';
 import type { AuthorizationEvent } from '../../format/schema/generated/types.js';
 import { type Approval, type ApprovedBy, isFor, leastLimits } from '../bounds/approval.js';
 import {
   type Action,
+  type Amounts,
   amountsOf,
   type Approved,
   digestKey,
@@ -15,7 +17,13 @@ import {
   grantChain,
 } from '../bounds/grant.js';
 import { judgingInstant } from '../trust/record-signing.js';
-import { type AdvisedRule, callName, MAX_CALL_APPROVALS, requestOfCall } from './approval-tables.js';
+import {
+  type AdvisedRule,
+  callName,
+  MAX_CALL_APPROVALS,
+  type RequestedApproval,
+  requestOfCall,
+} from './approval-tables.js';
 import { resolveGrant } from './grant-link.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
@@ -85,13 +93,13 @@ export function settleApproval(
   const { place, principalId } = approval;
   const id = fromDigestText(place.eventId);
   const call = nameOf(approval);
-  const { approvals = [], rejected } = links.calls.get(call) ?? {};
+  const { approvals = [], rejected, usedAt } = links.calls.get(call) ?? {};
   if (isReject) {
     links.rejects.set(`${principalId} ${call}`, { seq: place.seq });
-    links.calls.set(call, { approvals, rejected: { place, principalId } });
+    links.calls.set(call, { approvals, rejected: { place, principalId }, usedAt });
   } else {
     links.approvals.set(id, approval);
-    links.calls.set(call, { approvals: [...approvals, id].slice(-MAX_CALL_APPROVALS), rejected });
+    links.calls.set(call, { approvals: [...approvals, id].slice(-MAX_CALL_APPROVALS), rejected, usedAt });
   }
 }
 
@@ -141,7 +149,7 @@ const NAMED = '/authorization/action/approval_event_ids';
 /** The code of a denied action that asks for approval (SPEC §3.6). */
 export const APPROVAL_REQUIRED = 'APPROVAL_REQUIRED';
 
-/** Remembers a request for approval until the same call is allowed. */
+/** Remembers a request for approval until the same call is allowed, or asked for anew. */
 export function noteRequest(
   { links }: VerifyState,
   action: Action,
@@ -157,9 +165,27 @@ export function noteRequest(
   if (decisionCode !== APPROVAL_REQUIRED || grant.principalId !== principalId) return;
   const advised = readAdvisedRule(checks);
   const earlier = links.awaiting.get(name);
-  if (earlier !== undefined && isSameRule(earlier.advised, advised)) return;
+  const known = earlier !== undefined && isStillAsked(links, earlier, action) ? earlier : undefined;
+  if (known !== undefined && isSameRule(known.advised, advised)) return;
   const asked = { place, principalId, occurredAt, grant: grant.index, toolName, params };
-  links.awaiting.set(name, { ...asked, reservation: new Map(action.reservation), ...earlier, advised });
+  links.awaiting.set(name, { ...asked, reservation: new Map(action.reservation), ...known, advised });
+}
+
+/** Whether who answers the earlier request answers the later one: it was not answered in between, and asked for no less. */
+function isStillAsked(
+  { calls }: VerifyState['links'],
+  earlier: RequestedApproval,
+  { grant, toolName, params, reservation }: Action,
+): boolean {
+  const isAnswered = grantChain(grant).some(({ index }) => {
+    const { rejected, usedAt } = calls.get(callName(index, toolName, params)) ?? {};
+    return [rejected?.place.seq, usedAt].some((seq) => seq !== undefined && seq > earlier.place.seq);
+  });
+  return !isAnswered && isWithin(reservation, earlier.reservation);
+}
+
+function isWithin(amounts: Amounts, most: Amounts): boolean {
+  return [...amounts].every(([unit, amount]) => compareRationals(amount, most.get(unit) ?? ZERO) <= 0);
 }
 
 /** Before a pattern of principals, and before how many must approve: checks of a denial that an adviser's rule asked for approval. */
@@ -218,7 +244,11 @@ export function useApprovals(
     if (!isWithdrawn(state, approval)) ids.push(id);
     state.links.approvals.set(id, { ...approval, usedBy: action.place.eventId });
     const { approvals = [], rejected } = state.links.calls.get(nameOf(approval)) ?? {};
-    state.links.calls.set(nameOf(approval), { approvals: approvals.filter((each) => each !== id), rejected });
+    state.links.calls.set(nameOf(approval), {
+      approvals: approvals.filter((each) => each !== id),
+      rejected,
+      usedAt: action.place.seq,
+    });
   }
   if (used.length === 0) return undefined;
   const approved = approve(state, action, ids, used);

@@ -518,7 +518,7 @@ async function stateOf(
   };
   const before = begun();
   if (before !== undefined) return before;
-  const request = (await gate.ledger.requests()).find(({ eventId }) => eventId === decision.id);
+  const request = await gate.ledger.request(decision.id);
   if (request === undefined) {
     // Another process may have begun it meanwhile.
     await book.sync();
