@@ -22,7 +22,7 @@ export function addAnchor(program: Command, run: Run): void {
     .command('anchor')
     .summary('record the checkpoint of one ledger in another')
     .description(
-      'Verifies a child ledger and records its last checkpoint in a parent, so that who watches the parent watches the child: verify CHILD --parent PARENT, and fleet verify, then detect that the child was cut (TRUNCATED) or changed (FORKED) since. The same checkpoint is recorded once. The child needs no slice.',
+      'Verifies a child ledger and records its last checkpoint in a parent, so that who watches the parent watches the child: verify CHILD --parent PARENT, and fleet verify, then detect that the child was cut (TRUNCATED) or changed (FORKED) since. A child that does not extend its earlier anchors there is refused by the same codes. The same checkpoint is recorded once. The child needs no slice.',
     )
     .argument('<parent>', 'the ledger to record it in')
     .argument('<child>', 'the ledger, or tile tree, with the checkpoint')

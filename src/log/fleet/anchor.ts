@@ -7,6 +7,7 @@ import { printable } from '../../base/bytes/printable.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
+import type { JsonObject } from '../../base/json/value.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { fromDigestText, toDigestText, tryParseDigest } from '../../base/value/digest.js';
 import { decodeCheckpoint } from '../../format/note/checkpoint.js';
@@ -16,7 +17,7 @@ import { type ExaminedLine, examineLine } from '../../format/record/examine-line
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { type OpenLedger, readLines } from '../../rules/source/read-lines.js';
-import type { Anchor, EarlierAnchor } from '../../rules/verify/anchors.js';
+import type { Anchor, AnchorOutcome, EarlierAnchor } from '../../rules/verify/anchors.js';
 import {
   runVerification,
   type VerifiedParent,
@@ -25,6 +26,7 @@ import {
 } from '../../rules/verify/run-verification.js';
 import { findCheckpoint } from '../read/find-checkpoint.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
+import { readLedgerId } from './list-fleet.js';
 
 export const ANCHOR_TYPE = 'x.northroot.anchor';
 
@@ -65,11 +67,13 @@ const ANCHOR_OPTIONS: OptionTypes<AnchorOptions> = {
 };
 
 /**
- * Records the last checkpoint of a child in a parent, once: an anchor of the same checkpoint is `exists`. The child is verified first.
- * @param parent - Open for decisions
- * @param openChild - Opens the child, which is read twice
- * @throws NorthrootError `LEDGER_INVALID` for a child that does not verify; `CHECKPOINT_MISSING` for one without a checkpoint that seals;
- *   `LEDGER_MISMATCH` for the parent itself; `LINE_TOO_LONG` for a note beyond 32 KiB; as the source does, and `Ledger.append`
+ * Records the last checkpoint of a child in a parent, once: an anchor of the same checkpoint is `exists`. The child is verified first, and
+ * held against what the parent has anchored of it before.
+ * @param parent - Open for decisions. It is read for its anchors once, however many children follow.
+ * @param openChild - Opens the child, which is read three times
+ * @throws NorthrootError `TRUNCATED`, `FORKED` or `ORIGIN_MISMATCH` for a child that does not extend each of its anchors in the parent;
+ *   `LEDGER_INVALID` for a child that does not verify, and for such a parent; `CHECKPOINT_MISSING` for a child without a checkpoint that
+ *   seals; `LEDGER_MISMATCH` for the parent itself; `LINE_TOO_LONG` for a note beyond 32 KiB; as the source does, and `Ledger.decide`
  * @throws TypeError for a bad option
  */
 export async function anchorLedger(
@@ -78,45 +82,106 @@ export async function anchorLedger(
   options: AnchorOptions = {},
 ): Promise<Appended & LedgerAnchor> {
   checkOptions('anchorLedger', options, ANCHOR_OPTIONS);
-  const { principalId, signal } = options;
-  const anchor = await describeAnchor(openChild, options);
-  if (anchor.childId === parent.genesisId)
-    throw new NorthrootError('LEDGER_MISMATCH', 'expected another ledger than the parent', {
-      hint: 'a ledger does not anchor itself',
-    });
-  const { occurredAt, ...said } = anchor;
-  // Dated by the checkpoint: the same anchor is the same event.
-  const appended = await parent.append(
-    {
-      event: {
-        event_type: ANCHOR_TYPE,
-        occurred_at: occurredAt,
-        principal_id: principalId ?? parent.principalId,
-        anchored: {
-          ledger_id: said.childId,
-          origin: said.origin,
-          tree_size: said.treeSize,
-          root: said.root,
-          note: said.note,
-        },
-      },
-    },
-    { signal },
-  );
-  return { ...appended, ...said };
+  const { signal } = options;
+  let childId = await readLedgerId(await openChild(), signal);
+  const list = await anchorsIn(parent, signal);
+  for (;;) {
+    const held = childId === undefined ? [] : list.of(childId);
+    const anchor = await describeAnchor(openChild, anchorsToCheckpoints(held, parent.path), options);
+    if (anchor.childId === parent.genesisId)
+      throw new NorthrootError('LEDGER_MISMATCH', 'expected another ledger than the parent', {
+        hint: 'a ledger does not anchor itself',
+      });
+    ({ childId } = anchor);
+    const recorded = await record(parent, list, anchor, held.length, options);
+    if (recorded !== undefined) return recorded;
+  }
 }
+
+/** Undefined if the parent has other anchors of the child by now than those that it was held against. */
+async function record(
+  parent: Ledger,
+  list: AnchorList,
+  { occurredAt, ...said }: DatedAnchor,
+  held: number,
+  { principalId = parent.principalId, signal }: AnchorOptions,
+): Promise<(Appended & LedgerAnchor) | undefined> {
+  const { childId, origin, treeSize, root, note } = said;
+  // Dated by the checkpoint: the same anchor is the same event.
+  const event: JsonObject = {
+    event_type: ANCHOR_TYPE,
+    occurred_at: occurredAt,
+    principal_id: principalId,
+    anchored: { ledger_id: childId, origin, tree_size: treeSize, root, note },
+  };
+  const behind = new Error('there are other anchors by now');
+  try {
+    const appended = await parent.decide(
+      () => {
+        if (list.of(childId).length !== held) throw behind;
+        return { event };
+      },
+      { signal },
+    );
+    list.takeEvent(event, appended.seq, appended.eventId);
+    const { seq, eventId, status, findings, verdict } = appended;
+    return { seq, eventId, status, findings, verdict, ...said };
+  } catch (error) {
+    if (error === behind) return undefined;
+    throw error;
+  }
+}
+
+const lists = new WeakMap<Ledger, Promise<AnchorList>>();
+
+/** All anchors in a parent that is open: later ones, of other writers and of this one, are added. */
+async function anchorsIn(parent: Ledger, signal: AbortSignal | undefined): Promise<AnchorList> {
+  for (;;) {
+    const reading = lists.get(parent);
+    if (reading === undefined) break;
+    try {
+      return await reading;
+    } catch {
+      // It may have been ended by the signal of who began it.
+      signal?.throwIfAborted();
+    }
+  }
+  const reading = readAnchorsOf(parent, signal);
+  lists.set(parent, reading);
+  reading.catch(() => lists.delete(parent));
+  return reading;
+}
+
+async function readAnchorsOf(parent: Ledger, signal: AbortSignal | undefined): Promise<AnchorList> {
+  const list = new AnchorList();
+  const stop = parent.onOther(({ event, seq, eventId }) => list.takeEvent(event, seq, eventId));
+  try {
+    // What comes after this is told.
+    const hasAnchors = await parent.inspect(({ countsByType }) => countsByType.has(ANCHOR_TYPE), { signal });
+    if (hasAnchors) await list.read(await parent.source(), signal);
+    return list;
+  } catch (error) {
+    stop();
+    throw error;
+  }
+}
+
+type DatedAnchor = LedgerAnchor & { readonly occurredAt: string };
 
 /** The last checkpoint of a ledger that verifies. */
 async function describeAnchor(
   open: OpenLedger,
+  held: HeldAnchors,
   { trust, signal }: AnchorOptions,
-): Promise<LedgerAnchor & { readonly occurredAt: string }> {
+): Promise<DatedAnchor> {
   const source = await open();
   const [name = ''] = source.paths;
-  const { state, hasInvalid } = await runVerification(source, {
+  const { state, ending, hasInvalid } = await runVerification(source, {
     ...defined({ trust, signal }),
+    ...held,
     maxFindings: 1,
   });
+  assertExtends(name, ending.anchors);
   if (hasInvalid)
     throw new NorthrootError('LEDGER_INVALID', `${printable(name)} has broken or missing evidence`, {
       hint: 'verify it first: an anchor is of a ledger that verifies',
@@ -148,6 +213,25 @@ async function describeAnchor(
   };
 }
 
+const CODE_OF_RELATION = {
+  truncated: 'TRUNCATED',
+  forked: 'FORKED',
+  'other-origin': 'ORIGIN_MISMATCH',
+} as const;
+
+/** @throws NorthrootError for a ledger that does not extend what was anchored of it */
+function assertExtends(ledger: string, outcomes: readonly AnchorOutcome[]): void {
+  for (const { isPublished, relation, name, note } of outcomes) {
+    if (isPublished || relation === 'extends') continue;
+    const { size } = note.checkpoint;
+    throw new NorthrootError(
+      CODE_OF_RELATION[relation],
+      `${printable(ledger)} does not extend its first ${size} records as they were anchored: ${printable(name)}`,
+      { hint: 'records were cut off or changed since, or this is an older copy; nothing was recorded' },
+    );
+  }
+}
+
 /** In canonical text; inside a string the quotes would be escaped. */
 const MARK = Buffer.from(`"event_type":"${ANCHOR_TYPE}"`);
 
@@ -163,12 +247,7 @@ export type AnchorsByChild = ReadonlyMap<string, readonly RecordedAnchor[]>;
  */
 export async function readLedgerAnchors(source: LedgerSource, signal?: AbortSignal): Promise<AnchorsByChild> {
   const list = new AnchorList();
-  for await (const { line, takesPlace, ordinal } of readLines(source, { signal })) {
-    if (!takesPlace || line.length > MAX_LINE_BYTES) continue;
-    const { buffer, byteOffset, length } = line.bytes;
-    if (Buffer.from(buffer, byteOffset, length).includes(MARK))
-      list.take(examineLine(line.bytes, 'records'), ordinal);
-  }
+  await list.read(source, signal);
   return list.anchors;
 }
 
@@ -198,14 +277,35 @@ export class AnchorList {
   readonly #children = new Map<string, AnchoredTrees>();
 
   get anchors(): AnchorsByChild {
-    const bySize = ({ trees }: AnchoredTrees): RecordedAnchor[] =>
-      [...trees.values()].sort((a, b) => a.treeSize - b.treeSize || a.seq - b.seq);
-    return new Map([...this.#children].map(([childId, child]) => [childId, bySize(child)]));
+    return new Map([...this.#children.keys()].map((childId) => [childId, this.of(childId)]));
+  }
+
+  /** Of one child, the furthest last. */
+  of(childId: string): RecordedAnchor[] {
+    const { trees } = this.#children.get(childId) ?? {};
+    return [...(trees?.values() ?? [])].sort((a, b) => a.treeSize - b.treeSize || a.seq - b.seq);
+  }
+
+  /** Takes all of a ledger, passing over what is no anchor. @throws as reading does */
+  async read(source: LedgerSource, signal: AbortSignal | undefined): Promise<void> {
+    for await (const { line, takesPlace, ordinal } of readLines(source, { signal })) {
+      if (!takesPlace || line.length > MAX_LINE_BYTES) continue;
+      const { buffer, byteOffset, length } = line.bytes;
+      if (Buffer.from(buffer, byteOffset, length).includes(MARK))
+        this.take(examineLine(line.bytes, 'records'), ordinal);
+    }
   }
 
   /** @param ordinal - Of the record */
   take(examined: ExaminedLine, ordinal: number): void {
-    const anchor = examined.eventType === ANCHOR_TYPE ? anchorOf(examined, ordinal) : undefined;
+    const { eventType, eventId } = examined;
+    const event = eventType === ANCHOR_TYPE ? examined.json() : undefined;
+    if (event !== undefined && eventId !== undefined) this.takeEvent(event, ordinal, toDigestText(eventId));
+  }
+
+  /** @param eventId - `sha-256:…` */
+  takeEvent(event: JsonObject, seq: number, eventId: string): void {
+    const anchor = anchorOf(event, seq, eventId);
     if (anchor === undefined) return;
     const child = this.#children.get(anchor.childId) ?? {
       first: anchor,
@@ -242,10 +342,8 @@ function withoutNote(anchor: RecordedAnchor): RecordedAnchor {
   return { ...anchor, note: undefined };
 }
 
-function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefined {
-  const event = examined.json();
-  const { eventId } = examined;
-  if (event === undefined || eventId === undefined || event['event_type'] !== ANCHOR_TYPE) return undefined;
+function anchorOf(event: JsonObject, seq: number, eventId: string): RecordedAnchor | undefined {
+  if (event['event_type'] !== ANCHOR_TYPE) return undefined;
   const { ledger_id: childId, note } = (event['anchored'] ?? {}) as Record<string, unknown>;
   if (typeof childId !== 'string' || tryParseDigest(childId) === undefined) return undefined;
   if (typeof note !== 'string' || note.length > MAX_NOTE_LENGTH) return undefined;
@@ -260,7 +358,7 @@ function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefin
     root: toDigestText(hashToBase64url(root)),
     note,
     seq,
-    eventId: toDigestText(eventId),
+    eventId,
   };
 }
 
