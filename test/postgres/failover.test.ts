@@ -260,6 +260,39 @@ describe.skipIf(hasNoPostgres)('a server that fails', () => {
     expect(await codeOf(PostgresStore.open(server.url('a'), { create: true }))).toBe('STORE_NOT_DURABLE');
   });
 
+  test('whose settings are changed while it is written to acknowledges nothing that it would keep less of', async () => {
+    const { primary, url } = await startPair(true);
+    const writer = await openWriter(url, { requires: 'replicated' });
+    let n = 0;
+    const add = (): Promise<string> =>
+      writer
+        .append({ event: { event_type: 'x.test', occurred_at: '2026-01-01T00:00:00Z', n: `${(n += 1)}` } })
+        .then(
+          ({ status }) => status,
+          (error: unknown) => (error as NorthrootError).code,
+        );
+    const settle = async (settings: Readonly<Record<string, string>>): Promise<void> => {
+      await primary.reload(settings);
+      for (const [name, value] of Object.entries(settings))
+        await expect
+          .poll(() => primary.query(`select current_setting('${name}') as is`))
+          .toEqual([{ is: value }]);
+    };
+    expect(await add()).toBe('appended');
+    await settle({ synchronous_standby_names: '' });
+    expect(await add()).toBe('STORE_NOT_DURABLE');
+    await settle({ synchronous_standby_names: 'standby1', fsync: 'off' });
+    expect(await add()).toBe('STORE_NOT_DURABLE');
+    // Nor is what is there already.
+    n = 0;
+    expect(await add()).toBe('STORE_NOT_DURABLE');
+    await settle({ synchronous_standby_names: 'FIRST 1 (standby1)', fsync: 'on' });
+    await primary.waitForStandbys('sync');
+    n = 0;
+    expect([await add(), await add()]).toEqual(['exists', 'appended']);
+    expect(await countOf(url)).toBe(3);
+  });
+
   test('whose connections are cut before and after its answers appends each record once', async () => {
     const server = during(await PostgresServer.start());
     const proxy = during(await CuttingProxy.start(server.port));

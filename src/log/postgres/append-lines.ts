@@ -1,6 +1,7 @@
 /** One statement that appends lines if the ledger ends as expected, all of them or none. */
 
 import { LOCK_SPACE } from './schema.js';
+import { SETTINGS } from './durability.js';
 import { type Head, tipOf } from './head.js';
 import type { Answer, Session } from './session.js';
 
@@ -23,21 +24,22 @@ const PARTS = `insert into northroot.line (ledger, seq, end_offset, bytes)
 select moved.id, moved.size + part.n - 1, moved.end_offset + part.ends, substring($1::bytea from part.starts + 1 for part.ends - part.starts)
 from moved, unnest($2::int[], $3::int[]) with ordinality as part(starts, ends, n)`;
 
-/** A session that is not the one it was has lost its lock: then nothing is appended. */
+/** A session that is not the one it was has lost its lock, and a server with other settings keeps less: then nothing is appended. */
 const NEXT = `with moved as (
   update northroot.head set size = $4, tip = $5, end_offset = $6
-  where name = $7 and pg_backend_pid() = $8 and size = $9 and tip = $10 and end_offset = $11
-  returning id, $9::bigint as size, $11::bigint as end_offset
+  where name = $7 and pg_backend_pid() = $8 and ${SETTINGS} = $9
+    and size = $10 and tip = $11 and end_offset = $12
+  returning id, $10::bigint as size, $12::bigint as end_offset
 ) ${PARTS}`;
 
 const FIRST = `with moved as (
-  insert into northroot.head (size, tip, end_offset, name) select $4, $5, $6, $7 where pg_backend_pid() = $8
+  insert into northroot.head (size, tip, end_offset, name) select $4, $5, $6, $7 where pg_backend_pid() = $8 and ${SETTINGS} = $9
   on conflict (name) do nothing
   returning id, 0::bigint as size, 0::bigint as end_offset
 ) ${PARTS}`;
 
 const TOUCH = `update northroot.head set touched = touched + 1
-where name = $1 and pg_backend_pid() = $2 and size = $3 and tip = $4`;
+where name = $1 and pg_backend_pid() = $2 and ${SETTINGS} = $3 and size = $4 and tip = $5`;
 
 export function groupOf(expected: Head, lines: readonly Uint8Array[]): Group {
   const bytes = lines.reduce((sum, line) => sum + line.length, 0);
@@ -50,8 +52,11 @@ export function groupOf(expected: Head, lines: readonly Uint8Array[]): Group {
   };
 }
 
-/** The answer's count is that of the lines, or 0 if the ledger ends otherwise. */
-export function sendGroup(session: Session, ledger: string, group: Group): Promise<Answer> {
+/**
+ * The answer's count is that of the lines, or 0 if the ledger ends otherwise, or the server has other settings.
+ * @param settings - Those that its promises were judged by
+ */
+export function sendGroup(session: Session, ledger: string, group: Group, settings: string): Promise<Answer> {
   const { lines, expected, size, tip, endOffset } = group;
   const starts: number[] = [];
   const ends: number[] = [];
@@ -61,22 +66,33 @@ export function sendGroup(session: Session, ledger: string, group: Group): Promi
     at += line.length;
     ends.push(at);
   }
-  const values = [Buffer.concat(lines, at), starts, ends, size, tip, endOffset, ledger, session.pid];
+  const values = [
+    Buffer.concat(lines, at),
+    starts,
+    ends,
+    size,
+    tip,
+    endOffset,
+    ledger,
+    session.pid,
+    settings,
+  ];
   const name = at > MAX_PREPARED_BYTES ? undefined : 'northroot-next';
   if (expected.size === 0) return session.ask(FIRST, values);
   return session.ask(NEXT, [...values, expected.size, expected.tip, expected.endOffset], name);
 }
 
 /**
- * Commits a change that says nothing: once it is where commits are to be, so is all before it. The answer's count is 0 if the ledger ends
- * otherwise.
+ * Commits a change that says nothing: once it is where commits are to be, so is all before it. The answer's count is 0 as for
+ * {@link sendGroup}.
  */
 export function touch(
   session: Session,
   ledger: string,
   { size, tip }: { size: number; tip: string },
+  settings: string,
 ): Promise<Answer> {
-  return session.ask(TOUCH, [ledger, session.pid, size, tip], 'northroot-touch');
+  return session.ask(TOUCH, [ledger, session.pid, settings, size, tip], 'northroot-touch');
 }
 
 /** The two keys of a ledger's lock. */
