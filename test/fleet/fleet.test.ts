@@ -6,12 +6,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { NorthrootError } from '../../src/base/error.js';
 import type { FleetReport } from '../../src/format/schema/generated/types.js';
-import {
-  ANCHOR_TYPE,
-  anchorLedger,
-  anchorsToCheckpoints,
-  verifyAnchoringParent,
-} from '../../src/log/fleet/anchor.js';
+import { ANCHOR_TYPE } from '../../src/log/fleet/anchor-event.js';
+import { anchorLedger, anchorsToCheckpoints, verifyAnchoringParent } from '../../src/log/fleet/anchor.js';
 import { listFleet, parseFleetList } from '../../src/log/fleet/list-fleet.js';
 import { settleSlices } from '../../src/log/fleet/settle.js';
 import { openSlice } from '../../src/log/fleet/slice.js';
@@ -334,49 +330,54 @@ describe('an anchor', () => {
     await Promise.all([parent.close(), child.close()]);
   });
 
-  it('is refused of a child that does not extend each earlier one in the parent, whoever recorded it', async () => {
-    const path = makePlace('refused');
-    const parent = await create(path('p'));
-    const other = await open(path('p'));
-    let child = await create(path('c'));
-    const grow = async (type: string): Promise<void> => {
-      for (let n = 0; n < 3; n += 1) await child.append({ event: note(type, n) });
-      await child.checkpoint();
-    };
-    const anchor = async (by = parent): Promise<string> => {
-      const anchoring = anchorLedger(by, () => openLedger(path('c'))).then(({ status }) => status);
-      return anchoring.catch((error: unknown) => (error as NorthrootError).code);
-    };
-    const size = (): Promise<number> => parent.inspect(({ records }) => records);
-    await grow('x.note');
-    expect(await anchor()).toBe('appended');
-    await grow('x.more');
-    // The first one does not read its own ledger again to hear of it.
-    expect([await anchor(other), await anchor()]).toEqual(['appended', 'exists']);
-    await child.close();
-    const whole = readFileSync(path('c'));
-    cut(path('c'), 5);
-    const before = await size();
-    expect([await anchor(), await anchor(other)]).toEqual(['TRUNCATED', 'TRUNCATED']);
-    child = await open(path('c'));
-    await grow('x.fork');
-    await grow('x.fork.more');
-    expect([await anchor(), await anchor(other)]).toEqual(['FORKED', 'FORKED']);
-    await child.close();
-    // A tree that is published says so of its own records alone.
-    await writeTiles(() => openLedger(path('c')), path('tree'));
-    expect(await codeOf(anchorLedger(parent, () => openLedger(path('tree'))))).toBe('FORKED');
-    // Who opens the parent anew reads them.
-    await other.close();
-    const again = await open(path('p'));
-    expect(await anchor(again)).toBe('FORKED');
-    expect(await size()).toBe(before);
-    writeFileSync(path('c'), whole);
-    child = await open(path('c'));
-    await grow('x.most');
-    expect([await anchor(again), await anchor()]).toEqual(['appended', 'exists']);
-    await Promise.all([parent.close(), again.close(), child.close()]);
-  });
+  it.each(['read', 'indexed'])(
+    'is refused of a child that does not extend the furthest one in a parent that is %s',
+    async (how) => {
+      const path = makePlace(`refused-${how}`);
+      const index = how === 'indexed' ? path('index') : false;
+      const parent = await open(path('p'), { create: {}, index });
+      const other = await open(path('p'), { index });
+      let child = await create(path('c'));
+      const grow = async (type: string): Promise<void> => {
+        for (let n = 0; n < 3; n += 1) await child.append({ event: note(type, n) });
+        await child.checkpoint();
+      };
+      const anchor = async (by = parent): Promise<string> => {
+        const anchoring = anchorLedger(by, () => openLedger(path('c')), { index }).then(
+          ({ status }) => status,
+        );
+        return anchoring.catch((error: unknown) => (error as NorthrootError).code);
+      };
+      const size = (): Promise<number> => parent.inspect(({ records }) => records);
+      await grow('x.note');
+      expect(await anchor()).toBe('appended');
+      await grow('x.more');
+      expect([await anchor(other), await anchor()]).toEqual(['appended', 'exists']);
+      await child.close();
+      const whole = readFileSync(path('c'));
+      cut(path('c'), 5);
+      const before = await size();
+      expect([await anchor(), await anchor(other)]).toEqual(['TRUNCATED', 'TRUNCATED']);
+      child = await open(path('c'));
+      await grow('x.fork');
+      await grow('x.fork.more');
+      expect([await anchor(), await anchor(other)]).toEqual(['FORKED', 'FORKED']);
+      await child.close();
+      // A tree that is published says so of its own records alone.
+      await writeTiles(() => openLedger(path('c')), path('tree'));
+      expect(await codeOf(anchorLedger(parent, () => openLedger(path('tree')), { index }))).toBe('FORKED');
+      // Who opens the parent anew reads them.
+      await other.close();
+      const again = await open(path('p'), { index });
+      expect(await anchor(again)).toBe('FORKED');
+      expect(await size()).toBe(before);
+      writeFileSync(path('c'), whole);
+      child = await open(path('c'));
+      await grow('x.most');
+      expect([await anchor(again), await anchor()]).toEqual(['appended', 'exists']);
+      await Promise.all([parent.close(), again.close(), child.close()]);
+    },
+  );
 
   it('of two forks at once, by two writers, is one', async () => {
     const path = makePlace('at-once');

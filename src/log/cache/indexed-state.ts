@@ -56,7 +56,7 @@ import {
   TrackedMap,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 11';
+const FORMAT = 'northroot-index 12';
 const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
 /** The most events kept in memory between writes. */

@@ -1,6 +1,6 @@
 /**
  * Anchors: a parent ledger records the last checkpoint of a child, so that who watches the parent can tell whether the child was cut or
- * forked since. An anchor is an extension event of the parent, `x.northroot.anchor`.
+ * forked since.
  */
 
 import { printable } from '../../base/bytes/printable.js';
@@ -9,8 +9,7 @@ import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { fromDigestText, toDigestText, tryParseDigest } from '../../base/value/digest.js';
-import { decodeCheckpoint } from '../../format/note/checkpoint.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { type ExaminedLine, examineLine } from '../../format/record/examine-line.js';
@@ -25,31 +24,19 @@ import {
   verifyParent,
 } from '../../rules/verify/run-verification.js';
 import { findCheckpoint } from '../read/find-checkpoint.js';
+import { LedgerView } from '../read/ledger-view.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
+import { ANCHOR_TYPE, type LedgerAnchor, MAX_NOTE_LENGTH, readAnchor } from './anchor-event.js';
 import { readLedgerId } from './list-fleet.js';
-
-export const ANCHOR_TYPE = 'x.northroot.anchor';
-
-/** A longer note would not fit into a record. */
-const MAX_NOTE_LENGTH = 32 * 1024;
 
 export interface AnchorOptions {
   /** Who anchors. Default: who made the parent. */
   readonly principalId?: string | undefined;
   /** The child is verified by it. Default: by its own keys. */
   readonly trust?: TrustPolicy | undefined;
+  /** Of the parent, as for {@link LedgerView}: without one the parent is read. */
+  readonly index?: string | boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-}
-
-export interface LedgerAnchor {
-  /** The child, `sha-256:…`. */
-  readonly childId: string;
-  readonly origin: string;
-  readonly treeSize: number;
-  /** Over its first `treeSize` records, `sha-256:…`. */
-  readonly root: string;
-  /** The signed note of its checkpoint. */
-  readonly note: string;
 }
 
 export interface RecordedAnchor extends Omit<LedgerAnchor, 'note'> {
@@ -63,15 +50,16 @@ export interface RecordedAnchor extends Omit<LedgerAnchor, 'note'> {
 const ANCHOR_OPTIONS: OptionTypes<AnchorOptions> = {
   principalId: 'string',
   trust: 'object',
+  index: ['string', 'boolean'],
   signal: 'signal',
 };
 
 /**
  * Records the last checkpoint of a child in a parent, once: an anchor of the same checkpoint is `exists`. The child is verified first, and
- * held against what the parent has anchored of it before.
- * @param parent - Open for decisions. It is read for its anchors once, however many children follow.
+ * held against the furthest anchor of it that the parent has.
+ * @param parent - Open for decisions
  * @param openChild - Opens the child, which is read three times
- * @throws NorthrootError `TRUNCATED`, `FORKED` or `ORIGIN_MISMATCH` for a child that does not extend each of its anchors in the parent;
+ * @throws NorthrootError `TRUNCATED`, `FORKED` or `ORIGIN_MISMATCH` for a child that does not extend what the parent has anchored of it;
  *   `LEDGER_INVALID` for a child that does not verify, and for such a parent; `CHECKPOINT_MISSING` for a child without a checkpoint that
  *   seals; `LEDGER_MISMATCH` for the parent itself; `LINE_TOO_LONG` for a note beyond 32 KiB; as the source does, and `Ledger.decide`
  * @throws TypeError for a bad option
@@ -82,86 +70,76 @@ export async function anchorLedger(
   options: AnchorOptions = {},
 ): Promise<Appended & LedgerAnchor> {
   checkOptions('anchorLedger', options, ANCHOR_OPTIONS);
-  const { signal } = options;
-  let childId = await readLedgerId(await openChild(), signal);
-  const list = await anchorsIn(parent, signal);
   for (;;) {
-    const held = childId === undefined ? [] : list.of(childId);
-    const anchor = await describeAnchor(openChild, anchorsToCheckpoints(held, parent.path), options);
-    if (anchor.childId === parent.genesisId)
-      throw new NorthrootError('LEDGER_MISMATCH', 'expected another ledger than the parent', {
-        hint: 'a ledger does not anchor itself',
-      });
-    ({ childId } = anchor);
-    const recorded = await record(parent, list, anchor, held.length, options);
-    if (recorded !== undefined) return recorded;
+    const childId = await readLedgerId(await openChild(), options.signal);
+    let isHeld = true;
+    const stop = parent.onOther(({ event }) => {
+      if (readAnchor(event)?.childId === childId) isHeld = false;
+    });
+    try {
+      const last = childId === undefined ? undefined : await findAnchor(parent, childId, options);
+      const anchor = await describeAnchor(openChild, anchorsToCheckpoints(last ?? [], parent.path), options);
+      if (anchor.childId === parent.genesisId)
+        throw new NorthrootError('LEDGER_MISMATCH', 'expected another ledger than the parent', {
+          hint: 'a ledger does not anchor itself',
+        });
+      if (anchor.childId !== childId)
+        throw new NorthrootError('FILE_CHANGED', 'the child was replaced while it was read', {
+          hint: 'anchor it again',
+        });
+      const recorded = await record(parent, anchor, () => isHeld, options);
+      if (recorded !== undefined) return recorded;
+    } finally {
+      stop();
+    }
   }
 }
 
-/** Undefined if the parent has other anchors of the child by now than those that it was held against. */
+/** The furthest anchor of a child in a parent; none or one. */
+async function findAnchor(
+  parent: Ledger,
+  childId: string,
+  { index, signal }: AnchorOptions,
+): Promise<readonly RecordedAnchor[]> {
+  const view = new LedgerView(parent.path, { ...defined({ index, signal }), open: () => parent.source() });
+  return view.askRecords(
+    async ({ records }) => {
+      const record = await records.findAnchor(childId);
+      const anchor = record && readAnchor(record.event);
+      return record === undefined || anchor === undefined
+        ? []
+        : [{ ...anchor, seq: record.seq, eventId: record.eventId }];
+    },
+    async (open) => (await readLedgerAnchors(await open(), signal)).get(childId)?.slice(-1) ?? [],
+  );
+}
+
+/** Undefined if there is a later anchor by now than the one that the child was held against. */
 async function record(
   parent: Ledger,
-  list: AnchorList,
   { occurredAt, ...said }: DatedAnchor,
-  held: number,
+  isHeld: () => boolean,
   { principalId = parent.principalId, signal }: AnchorOptions,
 ): Promise<(Appended & LedgerAnchor) | undefined> {
   const { childId, origin, treeSize, root, note } = said;
-  // Dated by the checkpoint: the same anchor is the same event.
-  const event: JsonObject = {
-    event_type: ANCHOR_TYPE,
-    occurred_at: occurredAt,
-    principal_id: principalId,
-    anchored: { ledger_id: childId, origin, tree_size: treeSize, root, note },
-  };
-  const behind = new Error('there are other anchors by now');
-  try {
-    const appended = await parent.decide(
-      () => {
-        if (list.of(childId).length !== held) throw behind;
-        return { event };
+  const behind = new Error('there is another anchor by now');
+  const make = (): { readonly event: JsonObject } => {
+    if (!isHeld()) throw behind;
+    return {
+      event: {
+        event_type: ANCHOR_TYPE,
+        // Dated by the checkpoint: the same anchor is the same event.
+        occurred_at: occurredAt,
+        principal_id: principalId,
+        anchored: { ledger_id: childId, origin, tree_size: treeSize, root, note },
       },
-      { signal },
-    );
-    list.takeEvent(event, appended.seq, appended.eventId);
-    const { seq, eventId, status, findings, verdict } = appended;
+    };
+  };
+  try {
+    const { seq, eventId, status, findings, verdict } = await parent.decide(make, { signal });
     return { seq, eventId, status, findings, verdict, ...said };
   } catch (error) {
     if (error === behind) return undefined;
-    throw error;
-  }
-}
-
-const lists = new WeakMap<Ledger, Promise<AnchorList>>();
-
-/** All anchors in a parent that is open: later ones, of other writers and of this one, are added. */
-async function anchorsIn(parent: Ledger, signal: AbortSignal | undefined): Promise<AnchorList> {
-  for (;;) {
-    const reading = lists.get(parent);
-    if (reading === undefined) break;
-    try {
-      return await reading;
-    } catch {
-      // It may have been ended by the signal of who began it.
-      signal?.throwIfAborted();
-    }
-  }
-  const reading = readAnchorsOf(parent, signal);
-  lists.set(parent, reading);
-  reading.catch(() => lists.delete(parent));
-  return reading;
-}
-
-async function readAnchorsOf(parent: Ledger, signal: AbortSignal | undefined): Promise<AnchorList> {
-  const list = new AnchorList();
-  const stop = parent.onOther(({ event, seq, eventId }) => list.takeEvent(event, seq, eventId));
-  try {
-    // What comes after this is told.
-    const hasAnchors = await parent.inspect(({ countsByType }) => countsByType.has(ANCHOR_TYPE), { signal });
-    if (hasAnchors) await list.read(await parent.source(), signal);
-    return list;
-  } catch (error) {
-    stop();
     throw error;
   }
 }
@@ -247,7 +225,12 @@ export type AnchorsByChild = ReadonlyMap<string, readonly RecordedAnchor[]>;
  */
 export async function readLedgerAnchors(source: LedgerSource, signal?: AbortSignal): Promise<AnchorsByChild> {
   const list = new AnchorList();
-  await list.read(source, signal);
+  for await (const { line, takesPlace, ordinal } of readLines(source, { signal })) {
+    if (!takesPlace || line.length > MAX_LINE_BYTES) continue;
+    const { buffer, byteOffset, length } = line.bytes;
+    if (Buffer.from(buffer, byteOffset, length).includes(MARK))
+      list.take(examineLine(line.bytes, 'records'), ordinal);
+  }
   return list.anchors;
 }
 
@@ -277,35 +260,14 @@ export class AnchorList {
   readonly #children = new Map<string, AnchoredTrees>();
 
   get anchors(): AnchorsByChild {
-    return new Map([...this.#children.keys()].map((childId) => [childId, this.of(childId)]));
-  }
-
-  /** Of one child, the furthest last. */
-  of(childId: string): RecordedAnchor[] {
-    const { trees } = this.#children.get(childId) ?? {};
-    return [...(trees?.values() ?? [])].sort((a, b) => a.treeSize - b.treeSize || a.seq - b.seq);
-  }
-
-  /** Takes all of a ledger, passing over what is no anchor. @throws as reading does */
-  async read(source: LedgerSource, signal: AbortSignal | undefined): Promise<void> {
-    for await (const { line, takesPlace, ordinal } of readLines(source, { signal })) {
-      if (!takesPlace || line.length > MAX_LINE_BYTES) continue;
-      const { buffer, byteOffset, length } = line.bytes;
-      if (Buffer.from(buffer, byteOffset, length).includes(MARK))
-        this.take(examineLine(line.bytes, 'records'), ordinal);
-    }
+    const bySize = ({ trees }: AnchoredTrees): RecordedAnchor[] =>
+      [...trees.values()].sort((a, b) => a.treeSize - b.treeSize || a.seq - b.seq);
+    return new Map([...this.#children].map(([childId, child]) => [childId, bySize(child)]));
   }
 
   /** @param ordinal - Of the record */
   take(examined: ExaminedLine, ordinal: number): void {
-    const { eventType, eventId } = examined;
-    const event = eventType === ANCHOR_TYPE ? examined.json() : undefined;
-    if (event !== undefined && eventId !== undefined) this.takeEvent(event, ordinal, toDigestText(eventId));
-  }
-
-  /** @param eventId - `sha-256:…` */
-  takeEvent(event: JsonObject, seq: number, eventId: string): void {
-    const anchor = anchorOf(event, seq, eventId);
+    const anchor = examined.eventType === ANCHOR_TYPE ? anchorOf(examined, ordinal) : undefined;
     if (anchor === undefined) return;
     const child = this.#children.get(anchor.childId) ?? {
       first: anchor,
@@ -342,24 +304,12 @@ function withoutNote(anchor: RecordedAnchor): RecordedAnchor {
   return { ...anchor, note: undefined };
 }
 
-function anchorOf(event: JsonObject, seq: number, eventId: string): RecordedAnchor | undefined {
-  if (event['event_type'] !== ANCHOR_TYPE) return undefined;
-  const { ledger_id: childId, note } = (event['anchored'] ?? {}) as Record<string, unknown>;
-  if (typeof childId !== 'string' || tryParseDigest(childId) === undefined) return undefined;
-  if (typeof note !== 'string' || note.length > MAX_NOTE_LENGTH) return undefined;
-  const decoded = decodeCheckpoint(encodeUtf8(note));
-  if (!decoded.ok) return undefined;
-  // The note is what was signed: what the event says beside it is for readers.
-  const { origin, size, root } = decoded.value.checkpoint;
-  return {
-    childId,
-    origin,
-    treeSize: size,
-    root: toDigestText(hashToBase64url(root)),
-    note,
-    seq,
-    eventId,
-  };
+function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefined {
+  const event = examined.json();
+  const { eventId } = examined;
+  if (event === undefined || eventId === undefined) return undefined;
+  const anchor = readAnchor(event);
+  return anchor && { ...anchor, seq, eventId: toDigestText(eventId) };
 }
 
 /** What a verification of a child is given of its anchors in parents. */
