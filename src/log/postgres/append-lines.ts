@@ -2,7 +2,9 @@
 
 import { LOCK_SPACE } from './schema.js';
 import { SETTINGS } from './durability.js';
-import { type Head, tipOf } from './head.js';
+import type { NorthrootError } from '../../base/error.js';
+import { countOf, type Head, tipOf } from './head.js';
+import { codeOf, malformed } from './postgres-error.js';
 import type { Answer, Session } from './session.js';
 
 /**
@@ -19,10 +21,18 @@ export interface Group {
   readonly endOffset: number;
 }
 
-/** One parameter has all lines; two have where each begins and ends in it. */
-const PARTS = `insert into northroot.line (ledger, seq, end_offset, bytes)
-select moved.id, moved.size + part.n - 1, moved.end_offset + part.ends, substring($1::bytea from part.starts + 1 for part.ends - part.starts)
-from moved, unnest($2::int[], $3::int[]) with ordinality as part(starts, ends, n)`;
+/**
+ * One parameter has all lines; two have where each begins and ends in it. Where the tables were changed by hand so that not all are taken,
+ * it fails, and moves nothing.
+ */
+const PARTS = `added as (
+  insert into northroot.line (ledger, seq, end_offset, bytes)
+  select moved.id, moved.size + part.n - 1, moved.end_offset + part.ends, substring($1::bytea from part.starts + 1 for part.ends - part.starts)
+  from moved, unnest($2::int[], $3::int[]) with ordinality as part(starts, ends, n)
+  returning 1
+)
+select count(*)::int as lines, 1 / (count(*) = cardinality($2::int[]) * (select count(*) from moved))::int as whole from added`;
+const DIVISION_BY_ZERO = '22012';
 
 /** A session that is not the one it was has lost its lock, and a server with other settings keeps less: then nothing is appended. */
 const NEXT = `with moved as (
@@ -30,13 +40,13 @@ const NEXT = `with moved as (
   where name = $7 and pg_backend_pid() = $8 and ${SETTINGS} = $9
     and size = $10 and tip = $11 and end_offset = $12
   returning id, $10::bigint as size, $12::bigint as end_offset
-) ${PARTS}`;
+), ${PARTS}`;
 
 const FIRST = `with moved as (
   insert into northroot.head (size, tip, end_offset, name) select $4, $5, $6, $7 where pg_backend_pid() = $8 and ${SETTINGS} = $9
   on conflict (name) do nothing
   returning id, 0::bigint as size, 0::bigint as end_offset
-) ${PARTS}`;
+), ${PARTS}`;
 
 const TOUCH = `update northroot.head set touched = touched + 1
 where name = $1 and pg_backend_pid() = $2 and ${SETTINGS} = $3 and size = $4 and tip = $5`;
@@ -55,8 +65,14 @@ export function groupOf(expected: Head, lines: readonly Uint8Array[]): Group {
 /**
  * The answer's count is that of the lines, or 0 if the ledger ends otherwise, or the server has other settings.
  * @param settings - Those that its promises were judged by
+ * @throws NorthrootError `STORE_MALFORMED` for tables that do not take all lines; as the session does
  */
-export function sendGroup(session: Session, ledger: string, group: Group, settings: string): Promise<Answer> {
+export async function sendGroup(
+  session: Session,
+  ledger: string,
+  group: Group,
+  settings: string,
+): Promise<Pick<Answer, 'count' | 'isUncertain'>> {
   const { lines, expected, size, tip, endOffset } = group;
   const starts: number[] = [];
   const ends: number[] = [];
@@ -78,8 +94,20 @@ export function sendGroup(session: Session, ledger: string, group: Group, settin
     settings,
   ];
   const name = at > MAX_PREPARED_BYTES ? undefined : 'northroot-next';
-  if (expected.size === 0) return session.ask(FIRST, values);
-  return session.ask(NEXT, [...values, expected.size, expected.tip, expected.endOffset], name);
+  const asking =
+    expected.size === 0
+      ? session.ask(FIRST, values)
+      : session.ask(NEXT, [...values, expected.size, expected.tip, expected.endOffset], name);
+  const { rows, isUncertain } = await asking.catch((error: unknown) => {
+    throw codeOf(error) === DIVISION_BY_ZERO ? notTaken(session.name) : error;
+  });
+  const count = countOf(rows[0] ?? {}, 'lines');
+  if (count === undefined) throw notTaken(session.name);
+  return { count, isUncertain };
+}
+
+function notTaken(name: string): NorthrootError {
+  return malformed(name, 'its tables do not take all lines');
 }
 
 /**
