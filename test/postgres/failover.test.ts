@@ -151,6 +151,34 @@ describe.skipIf(hasNoPostgres)('a server that fails', () => {
     for (const { id, seq } of all) expect(ids[seq]).toContain(id.replace('sha-256:', '').slice(0, 10));
   });
 
+  test('whose old primary comes back as one is written to and read where the standby was promoted', async () => {
+    const { primary, standby, url } = await startPair(true);
+    const writer = await openWriter(url, {});
+    let n = 0;
+    const add = (to = writer): Promise<string> =>
+      to.append({ event: { event_type: 'x.test', n: `${(n += 1)}` } }).then(
+        ({ status }) => status,
+        (error: unknown) => (error as NorthrootError).code,
+      );
+    expect(await add()).toBe('appended');
+    await primary.kill();
+    await standby.promote();
+    expect(await add()).toBe('appended');
+    await primary.up();
+    // By whom is not said: its writer, its readers.
+    await standby.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'northroot'`,
+    );
+    expect(await add()).toBe('appended');
+    // Nor by one that knows nothing of it, whichever server is named first.
+    const [, first = '', second = ''] = /@([^,]*),([^/]*)/.exec(url) ?? [];
+    for (const hosts of [`${first},${second}`, `${second},${first}`]) {
+      const other = url.replace(/@[^/]*/, `@${hosts}`);
+      expect(await add(await openWriter(other, {}))).toBe('appended');
+      expect(await countOf(other)).toBe(n + 1);
+    }
+  });
+
   test('with an asynchronous standby it is not written to without a witness', async () => {
     const { url } = await startPair(false);
     expect(await codeOf(PostgresStore.open(url, { create: true }))).toBe('STORE_NOT_DURABLE');
