@@ -195,9 +195,9 @@ export {
   type AnchorOptions,
   type AnchorsByChild,
   type HeldAnchors,
-  type LedgerAnchor,
   type RecordedAnchor,
 } from '../log/fleet/anchor.js';
+export type { LedgerAnchor } from '../log/fleet/anchor-event.js';
 export { listFleet, parseFleetList } from '../log/fleet/list-fleet.js';
 export { verifyFleet, type VerifyFleetOptions } from '../log/fleet/verify-fleet.js';
 

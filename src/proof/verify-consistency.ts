@@ -15,7 +15,14 @@ import {
   type ProofTrust,
   toProblem,
 } from './proof-keys.js';
-import { NO_SIGNERS, NO_WITNESS, type ProofOutcome, type StatedTree, verdictOf } from './verify-proof.js';
+import {
+  listAgeGap,
+  NO_SIGNERS,
+  NO_WITNESS,
+  type ProofOutcome,
+  type StatedTree,
+  verdictOf,
+} from './verify-proof.js';
 
 /** The result in its wire form. Members of this type repeat what the files say, proven only if the verdict is `ok`. */
 export interface ConsistencyResult extends ProofOutcome {
@@ -64,7 +71,7 @@ export function verifyConsistencyProof(
   return {
     ...verdictOf(problems),
     problems,
-    not_checked: hasWitness ? [] : [NO_WITNESS],
+    not_checked: [...(hasWitness ? [] : [NO_WITNESS]), ...listAgeGap(trust)],
     origin: old?.checkpoint.origin ?? null,
     old_tree: toStatedTree(old),
     tree: toStatedTree(signed),

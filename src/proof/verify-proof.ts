@@ -156,7 +156,7 @@ export function verifyProof(
     tree: { tree_size: checkpoint.size, root: toDigestText(hashToBase64url(checkpoint.root)) },
     event_signatures: signatures,
     checkpoint_signers: judged.signers,
-    not_checked: listGaps(examined, signatures, judged.signers),
+    not_checked: listGaps(examined, signatures, judged.signers, listAgeGap(trust)),
   });
 }
 
@@ -217,6 +217,17 @@ export const NO_WITNESS: ProofGap = {
   code: 'WITNESSES',
   message: 'no known witness cosigned the checkpoint: the log could show others another history',
 };
+
+/** A note has no date of its own. */
+export function listAgeGap({ policy }: ProofTrust): ProofGap[] {
+  if (policy?.require?.checkpoint_max_age_seconds === undefined) return [];
+  return [
+    {
+      code: 'CHECKPOINT_AGE',
+      message: 'how old the checkpoint is, which your trust policy bounds: its note has no date',
+    },
+  ];
+}
 
 /** What results say of an entry before anything is known of it. */
 export const NOTHING_KNOWN = {
@@ -353,14 +364,14 @@ function judgeEvent(
   return judged;
 }
 
-/** What a proof leaves open. @param ofFormat - What every proof of its format does */
+/** What a proof leaves open. @param others - What its format and the policy add */
 export function listGaps(
   examined: ExaminedEntry | undefined,
   signatures: readonly ProofEventSignature[],
   signers: CheckpointSigners,
-  ofFormat: readonly ProofGap[] = [],
+  others: readonly ProofGap[],
 ): ProofGap[] {
-  const gaps = [...(examined?.isRecord === false ? [NOT_A_RECORD] : []), ...ofFormat];
+  const gaps = [...(examined?.isRecord === false ? [NOT_A_RECORD] : []), ...others];
   const unverified = signatures.filter(({ result }) => result === 'unverified').length;
   if (unverified > 0) {
     const message = `signatures of the event by unknown keys, which could not be checked: ${unverified}`;

@@ -17,6 +17,7 @@ import {
   ENTRY_MISSING,
   examineEntry,
   judgeEntry,
+  listAgeGap,
   listGaps,
   NEWLINE,
   NO_SIGNERS,
@@ -102,7 +103,7 @@ export function verifyReceipt(
       tree: { tree_size: size, root: toDigestText(hashToBase64url(root)) },
       event_signatures: signatures,
       receipt_signers: judged.signers,
-      not_checked: listGaps(examined, signatures, NO_SIGNERS, [TREE_SIZE]),
+      not_checked: listGaps(examined, signatures, NO_SIGNERS, [TREE_SIZE, ...listAgeGap(trust)]),
     });
   };
 

@@ -255,6 +255,12 @@ describe('settle, anchor and fleet verify', () => {
     expect(shop.run(['fleet', 'verify', 'fleet', '--output', 'json=report.json']).status).toBe(1);
     expect(parse<FleetReport>(shop.read('report.json')).anchors).toMatchObject([{ relation: 'truncated' }]);
 
+    // Nor is a child anchored that does not extend what was.
+    const size = shop.read('fleet/p.jsonl').length;
+    expectOk(shop.run(['checkpoint', 'fleet/a.jsonl']));
+    expectError(shop.run(anchor), 1, 'TRUNCATED');
+    expect(shop.read('fleet/p.jsonl')).toHaveLength(size);
+
     // A tile tree is held against its anchors, too.
     shop.write('fork.jsonl', `${whole.split('\n')[0]}\n`);
     shop.write('fork.jsonl.key', shop.read('fleet/a.jsonl.key'));

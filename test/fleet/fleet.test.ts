@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { NorthrootError } from '../../src/base/error.js';
 import type { FleetReport } from '../../src/format/schema/generated/types.js';
+import { ANCHOR_TYPE } from '../../src/log/fleet/anchor-event.js';
 import { anchorLedger, anchorsToCheckpoints, verifyAnchoringParent } from '../../src/log/fleet/anchor.js';
 import { listFleet, parseFleetList } from '../../src/log/fleet/list-fleet.js';
 import { settleSlices } from '../../src/log/fleet/settle.js';
@@ -299,8 +300,10 @@ describe('an anchor', () => {
     let child = await create(path('c'));
     const grow = async (type: string): Promise<void> => {
       for (let n = 0; n < 3; n += 1) await child.append({ event: note(type, n) });
-      await child.checkpoint();
-      await anchorLedger(parent, () => openLedger(path('c')));
+      const { note: signed } = await child.checkpoint();
+      // As other programs may record it, which compare it with nothing.
+      const anchored = { ledger_id: child.genesisId, note: signed };
+      await parent.append({ event: { ...note(ANCHOR_TYPE, 0), anchored } });
     };
     await grow('x.note');
     await grow('x.more');
@@ -325,5 +328,75 @@ describe('an anchor', () => {
     await grow('x.fork.again');
     expect(await relations()).toEqual([1, [8, 'forked'], [9, 'forked'], [9, 'extends']]);
     await Promise.all([parent.close(), child.close()]);
+  });
+
+  it.each(['read', 'indexed'])(
+    'is refused of a child that does not extend the furthest one in a parent that is %s',
+    async (how) => {
+      const path = makePlace(`refused-${how}`);
+      const index = how === 'indexed' ? path('index') : false;
+      const parent = await open(path('p'), { create: {}, index });
+      const other = await open(path('p'), { index });
+      let child = await create(path('c'));
+      const grow = async (type: string): Promise<void> => {
+        for (let n = 0; n < 3; n += 1) await child.append({ event: note(type, n) });
+        await child.checkpoint();
+      };
+      const anchor = async (by = parent): Promise<string> => {
+        const anchoring = anchorLedger(by, () => openLedger(path('c')), { index }).then(
+          ({ status }) => status,
+        );
+        return anchoring.catch((error: unknown) => (error as NorthrootError).code);
+      };
+      const size = (): Promise<number> => parent.inspect(({ records }) => records);
+      await grow('x.note');
+      expect(await anchor()).toBe('appended');
+      await grow('x.more');
+      expect([await anchor(other), await anchor()]).toEqual(['appended', 'exists']);
+      await child.close();
+      const whole = readFileSync(path('c'));
+      cut(path('c'), 5);
+      const before = await size();
+      expect([await anchor(), await anchor(other)]).toEqual(['TRUNCATED', 'TRUNCATED']);
+      child = await open(path('c'));
+      await grow('x.fork');
+      await grow('x.fork.more');
+      expect([await anchor(), await anchor(other)]).toEqual(['FORKED', 'FORKED']);
+      await child.close();
+      // A tree that is published says so of its own records alone.
+      await writeTiles(() => openLedger(path('c')), path('tree'));
+      expect(await codeOf(anchorLedger(parent, () => openLedger(path('tree')), { index }))).toBe('FORKED');
+      // Who opens the parent anew reads them.
+      await other.close();
+      const again = await open(path('p'), { index });
+      expect(await anchor(again)).toBe('FORKED');
+      expect(await size()).toBe(before);
+      writeFileSync(path('c'), whole);
+      child = await open(path('c'));
+      await grow('x.most');
+      expect([await anchor(again), await anchor()]).toEqual(['appended', 'exists']);
+      await Promise.all([parent.close(), again.close(), child.close()]);
+    },
+  );
+
+  it('of two forks at once, by two writers, is one', async () => {
+    const path = makePlace('at-once');
+    const parents = [await create(path('p')), await open(path('p'))];
+    const child = await create(path('c'));
+    await child.append({ event: note('x.note', 0) });
+    await child.close();
+    const forks = ['c', 'd'];
+    writeFileSync(path('d'), readFileSync(path('c')));
+    for (const name of forks) {
+      const fork = await open(path(name));
+      await fork.append({ event: note(`x.${name}`, 1) });
+      await fork.checkpoint();
+      await fork.close();
+    }
+    const results = await Promise.all(
+      parents.map((parent, n) => codeOf(anchorLedger(parent, () => openLedger(path(forks[n] ?? ''))))),
+    );
+    expect(results.sort()).toEqual(['FORKED', 'none']);
+    await Promise.all(parents.map((parent) => parent.close()));
   });
 });

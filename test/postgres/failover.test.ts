@@ -151,6 +151,34 @@ describe.skipIf(hasNoPostgres)('a server that fails', () => {
     for (const { id, seq } of all) expect(ids[seq]).toContain(id.replace('sha-256:', '').slice(0, 10));
   });
 
+  test('whose old primary comes back as one is written to and read where the standby was promoted', async () => {
+    const { primary, standby, url } = await startPair(true);
+    const writer = await openWriter(url, {});
+    let n = 0;
+    const add = (to = writer): Promise<string> =>
+      to.append({ event: { event_type: 'x.test', n: `${(n += 1)}` } }).then(
+        ({ status }) => status,
+        (error: unknown) => (error as NorthrootError).code,
+      );
+    expect(await add()).toBe('appended');
+    await primary.kill();
+    await standby.promote();
+    expect(await add()).toBe('appended');
+    await primary.up();
+    // By whom is not said: its writer, its readers.
+    await standby.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'northroot'`,
+    );
+    expect(await add()).toBe('appended');
+    // Nor by one that knows nothing of it, whichever server is named first.
+    const [, first = '', second = ''] = /@([^,]*),([^/]*)/.exec(url) ?? [];
+    for (const hosts of [`${first},${second}`, `${second},${first}`]) {
+      const other = url.replace(/@[^/]*/, `@${hosts}`);
+      expect(await add(await openWriter(other, {}))).toBe('appended');
+      expect(await countOf(other)).toBe(n + 1);
+    }
+  });
+
   test('with an asynchronous standby it is not written to without a witness', async () => {
     const { url } = await startPair(false);
     expect(await codeOf(PostgresStore.open(url, { create: true }))).toBe('STORE_NOT_DURABLE');
@@ -258,6 +286,39 @@ describe.skipIf(hasNoPostgres)('a server that fails', () => {
   test('that does not write to its disk is refused', async () => {
     const server = during(await PostgresServer.start({ settings: { fsync: 'off' } }));
     expect(await codeOf(PostgresStore.open(server.url('a'), { create: true }))).toBe('STORE_NOT_DURABLE');
+  });
+
+  test('whose settings are changed while it is written to acknowledges nothing that it would keep less of', async () => {
+    const { primary, url } = await startPair(true);
+    const writer = await openWriter(url, { requires: 'replicated' });
+    let n = 0;
+    const add = (): Promise<string> =>
+      writer
+        .append({ event: { event_type: 'x.test', occurred_at: '2026-01-01T00:00:00Z', n: `${(n += 1)}` } })
+        .then(
+          ({ status }) => status,
+          (error: unknown) => (error as NorthrootError).code,
+        );
+    const settle = async (settings: Readonly<Record<string, string>>): Promise<void> => {
+      await primary.reload(settings);
+      for (const [name, value] of Object.entries(settings))
+        await expect
+          .poll(() => primary.query(`select current_setting('${name}') as is`))
+          .toEqual([{ is: value }]);
+    };
+    expect(await add()).toBe('appended');
+    await settle({ synchronous_standby_names: '' });
+    expect(await add()).toBe('STORE_NOT_DURABLE');
+    await settle({ synchronous_standby_names: 'standby1', fsync: 'off' });
+    expect(await add()).toBe('STORE_NOT_DURABLE');
+    // Nor is what is there already.
+    n = 0;
+    expect(await add()).toBe('STORE_NOT_DURABLE');
+    await settle({ synchronous_standby_names: 'FIRST 1 (standby1)', fsync: 'on' });
+    await primary.waitForStandbys('sync');
+    n = 0;
+    expect([await add(), await add()]).toEqual(['exists', 'appended']);
+    expect(await countOf(url)).toBe(3);
   });
 
   test('whose connections are cut before and after its answers appends each record once', async () => {

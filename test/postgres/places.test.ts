@@ -1,6 +1,6 @@
 /** Commands take the URL of a database where they take a path: the same ledger, the same answers, and no password shown. */
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { copyLedger, Ledger, LedgerView, openStore, verifyLedger } from '../../src/api/index.js';
 import { maintainIndex } from '../../src/log/read/maintain-index.js';
@@ -142,6 +142,40 @@ describe.skipIf(hasNoPostgres)('the URL of a database', () => {
     expectError(run('copy', here, elsewhere), 2, 'STORE_UNREACHABLE');
     expectOk(run('copy', here, shop.path('of-socket.jsonl')));
     expectError(run('copy', here, '-'), 2, 'USAGE');
+  });
+
+  test('that names no database is that of its user: of two users, two places', async () => {
+    for (const user of ['alice', 'bob']) {
+      await server.query(`create role ${user} superuser login`);
+      await server.query(`create database ${user} owner ${user}`);
+    }
+    const [alice = '', bob = ''] = ['alice', 'bob'].map(
+      (user) => `postgres://${user}@127.0.0.1:${server.port}#x`,
+    );
+    for (const ledger of [alice, bob]) {
+      expectOk(run('init', ledger));
+      const grant = ['--to', 'agent:a1', '--tool', 'sh.*', '--cap', 'calls=9', '--expires', '1d'];
+      expectOk(run('grant', ledger, ...grant));
+      const action = ['--principal', 'agent:a1', '--tool', 'sh.x', '--reserve', 'calls=1', '--', 'ls'];
+      expectOk(run('authorize', ledger, ...action));
+    }
+    const states = (): string[] =>
+      readdirSync(shop.path('state/northroot')).filter((name) => name.startsWith('x-'));
+    expect(states().filter((name) => name.endsWith('.key'))).toHaveLength(2);
+    // The same ledgers, named otherwise.
+    const before = states();
+    const { port } = server;
+    for (const [ledger, more] of [
+      [`postgres://alice@127.0.0.1:${port}/alice#x`, {}],
+      [`postgres://127.0.0.1:${port}/?user=bob#x`, {}],
+      ['postgres://bob@127.0.0.1#x', { PGPORT: `${port}` }],
+      ['postgres:///?user=bob#x', { PGPORT: `${port}`, PGHOST: '127.0.0.1' }],
+      [`postgres://alice@127.0.0.1:${port}/#x`, { PGDATABASE: 'bob' }],
+    ] as const) {
+      const action = ['--principal', 'agent:a1', '--tool', 'sh.x', '--reserve', 'calls=1', '--', ledger];
+      expectOk(shop.run(['authorize', ledger, ...action], { env: { ...env, ...more } }));
+    }
+    expect(states()).toEqual(before);
   });
 
   test('copies are byte for byte, either way, and verified alike', async () => {

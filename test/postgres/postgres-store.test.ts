@@ -226,6 +226,23 @@ describe.skipIf(hasNoPostgres)('PostgreSQL', () => {
     expect(told).toEqual(['writer']);
   });
 
+  test('tables that were changed so that they do not take each line have none of a group', async () => {
+    const base = await database();
+    const store = await open(urlIn(base));
+    const end = await append(store, START, ['one']);
+    const query = (text: string): Promise<unknown> => server.query(text, [], base);
+    await query(`create function pass_over() returns trigger language plpgsql as 'begin return null; end'`);
+    for (const when of ['new.seq = 2', 'true']) {
+      await query(
+        `create trigger passed before insert on northroot.line for each row when (${when}) execute function pass_over()`,
+      );
+      expect(await codeOf(append(store, end, ['two', 'six']))).toBe('STORE_MALFORMED');
+      await query('drop trigger passed on northroot.line');
+      expect((await inTurn(store, () => readFrom(store))).lines).toEqual(['one']);
+    }
+    await append(store, end, ['two', 'six']);
+  });
+
   test('a session that is cut while it has the lock is told, and the next one reads', async () => {
     const proxy = await CuttingProxy.start(server.port);
     onTestFinished(() => proxy.stop());

@@ -7,6 +7,7 @@ import { formatCheckpoint } from '../../src/format/note/checkpoint.js';
 import { cosignNote, makeNoteKey, signNote } from '../../src/format/note/note-key.js';
 import { formatNote } from '../../src/format/note/signed-note.js';
 import { makeConsistencyProof, makeProof } from '../../src/proof/make-proof.js';
+import { makeReceipt } from '../../src/proof/make-receipt.js';
 import { parseProofKey, type ProofKey, type ProofTrust } from '../../src/proof/proof-keys.js';
 import { valueOf } from '../value-of.js';
 import { decodeTlogProof, formatTlogProof, type TlogProof } from '../../src/proof/tlog-proof.js';
@@ -14,6 +15,7 @@ import { leafHash } from '../../src/format/tree/compact-range.js';
 import { RangeHasher, inclusionRanges } from '../../src/format/tree/proof.js';
 import { verifyConsistencyProof } from '../../src/proof/verify-consistency.js';
 import { verifyProof, type ProofResult } from '../../src/proof/verify-proof.js';
+import { verifyReceipt } from '../../src/proof/verify-receipt.js';
 import { formatPublicKeyAs } from '../../src/format/key/public-key.js';
 import { formatVkey } from '../../src/format/key/vkey.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
@@ -730,6 +732,23 @@ describe('a consistency proof', () => {
     }
     const pinned = policyOf([own], { origins: ['example.com/other'] });
     expect(codes(verifyConsistencyProof(bytes, old, pinned))).toEqual(['ORIGIN_MISMATCH', 'ORIGIN_MISMATCH']);
+  });
+
+  it('says, as any proof does, that the age which a policy bounds was not checked', async () => {
+    const old = noteOf(lines.slice(0, 3));
+    const { bytes } = await makeConsistencyProof(open, old);
+    const made = await makeReceipt(open, '1', { signer });
+    const gaps = (trust: ProofTrust): string[][] =>
+      [
+        verifyProof(proof3, trust),
+        verifyReceipt(made.bytes, trust, { entry: made.entry }),
+        verifyConsistencyProof(bytes, old, trust),
+      ].map(({ verdict, not_checked: list }) => {
+        expect(verdict).toBe('ok');
+        return list.map(({ code }) => code).filter((code) => code === 'CHECKPOINT_AGE');
+      });
+    expect(gaps(policyOf([own], { require: { checkpoint_max_age_seconds: 1 } })).flat()).toHaveLength(3);
+    expect(gaps(policyOf([own])).flat()).toEqual([]);
   });
 
   it('proves no more after any change of a byte, in either file, or when cut', async () => {

@@ -9,6 +9,8 @@ import { parseCheckpoint } from '../../src/format/note/checkpoint.js';
 import { cosignNote, makeNoteKey, signNote, type NoteKey } from '../../src/format/note/note-key.js';
 import { formatSignatureLine, parseNote, type NoteSignature } from '../../src/format/note/signed-note.js';
 import { openLedgerSource } from '../../src/log/fs/source.js';
+import { LedgerView } from '../../src/log/read/ledger-view.js';
+import { maintainIndex } from '../../src/log/read/maintain-index.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/format/tree/compact-range.js';
@@ -69,7 +71,7 @@ function attest(
 ): Promise<AttestResult> {
   return attestCheckpoint((use) => use(ledger), made, {
     urls: Object.keys(answers),
-    open: () => openLedgerSource(path),
+    view: new LedgerView(path),
     timeoutMs: 60_000,
     fetch: fakeFetch(answers),
     ...options,
@@ -128,23 +130,38 @@ describe('attestCheckpoint', () => {
     await expectSound(sealed);
   });
 
-  test('proves to a witness that the ledger extends what it saw', async () => {
+  test('proves to witnesses that the ledger extends what each saw: of each size once, from its index too', async () => {
     const sealed = await seal();
     const sizes: number[] = [];
-    const answer: Answer = (body) => {
-      const request = valueOf(decodeAddCheckpoint(Buffer.from(body)));
-      sizes.push(request.oldSize);
-      if (request.oldSize === 0) {
-        return new Response('4\n', { status: 409, headers: { 'Content-Type': 'text/x.tlog.size' } });
-      }
-      const { size, root } = request.note.checkpoint;
-      const claim = { size1: 4, root1: rootOf(sealed, 4), size2: size, root2: root, proof: request.proof };
-      expect(verifyConsistency(claim)).toBe(true);
-      return lines(cosign(sealed));
+    const answerOf =
+      (saw: number): Answer =>
+      (body) => {
+        const request = valueOf(decodeAddCheckpoint(Buffer.from(body)));
+        sizes.push(request.oldSize);
+        if (request.oldSize === 0)
+          return new Response(`${saw}\n`, { status: 409, headers: { 'Content-Type': 'text/x.tlog.size' } });
+        const { size, root } = request.note.checkpoint;
+        const root1 = rootOf(sealed, saw);
+        const claim = { size1: saw, root1, size2: size, root2: root, proof: request.proof };
+        expect(verifyConsistency(claim)).toBe(true);
+        return lines(cosign(sealed));
+      };
+    const answers = { [URL_1]: answerOf(4), [URL_2]: answerOf(4), 'http://third.example': answerOf(2) };
+    let readings = 0;
+    const open = (): ReturnType<typeof openLedgerSource> => {
+      readings += 1;
+      return openLedgerSource(sealed.path);
     };
-    const { cosignatures } = await attest(sealed, { [URL_1]: answer }, { keys });
+    const view = new LedgerView(sealed.path, { open });
+    const { cosignatures } = await attest(sealed, answers, { keys, view });
     expect(cosignatures).toHaveLength(1);
-    expect(sizes).toEqual([0, 4]);
+    expect(sizes.sort()).toEqual([0, 0, 0, 2, 4, 4]);
+    expect(readings).toBe(2);
+    const index = join(temporaryFolder(), 'index');
+    await maintainIndex(sealed.path, { folder: index });
+    const indexed = new LedgerView(sealed.path, { open, index });
+    await attest(sealed, answers, { keys, view: indexed });
+    expect([sizes.length, readings]).toEqual([12, 2]);
   });
 
   test('leaves out what is wrong or by nobody known, and keeps the rest', async () => {

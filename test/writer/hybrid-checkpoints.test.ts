@@ -11,6 +11,7 @@ import { openLedgerSource } from '../../src/log/fs/source.js';
 import { makeProof } from '../../src/proof/make-proof.js';
 import { parseProofKey } from '../../src/proof/proof-keys.js';
 import { verifyProof } from '../../src/proof/verify-proof.js';
+import { LedgerView } from '../../src/log/read/ledger-view.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
 import type { Key, TrustPolicy } from '../../src/format/schema/generated/types.js';
 import { createSigner, type Signer } from '../../src/format/signature/signer.js';
@@ -154,7 +155,7 @@ describe('witnesses with ML-DSA-44 keys', () => {
     return attestCheckpoint((use) => use(ledger), made, {
       urls: ['http://witness.example'],
       keys: lines.map(({ name }, index) => makeNoteKey(name, witnesses[index].publicKey, 'ml-dsa-44')),
-      open: () => openLedgerSource(path),
+      view: new LedgerView(path),
       fetch: () =>
         Promise.resolve(new Response(lines.map((line) => `${formatSignatureLine(line)}\n`).join(''))),
     });

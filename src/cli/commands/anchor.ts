@@ -22,7 +22,7 @@ export function addAnchor(program: Command, run: Run): void {
     .command('anchor')
     .summary('record the checkpoint of one ledger in another')
     .description(
-      'Verifies a child ledger and records its last checkpoint in a parent, so that who watches the parent watches the child: verify CHILD --parent PARENT, and fleet verify, then detect that the child was cut (TRUNCATED) or changed (FORKED) since. The same checkpoint is recorded once. The child needs no slice.',
+      'Verifies a child ledger and records its last checkpoint in a parent, so that who watches the parent watches the child: verify CHILD --parent PARENT, and fleet verify, then detect that the child was cut (TRUNCATED) or changed (FORKED) since. A child that does not extend its furthest anchor there is refused by the same codes. The same checkpoint is recorded once. The child needs no slice.',
     )
     .argument('<parent>', 'the ledger to record it in')
     .argument('<child>', 'the ledger, or tile tree, with the checkpoint')
@@ -45,7 +45,7 @@ async function anchor(
   try {
     const { seq, eventId, status, ...anchored } = await anchorLedger(ledger, () => openLedger(child), {
       signal,
-      ...defined({ trust, principalId: options.principal }),
+      ...defined({ trust, principalId: options.principal, index: options.index }),
     });
     const { childId, origin, treeSize, root } = anchored;
     await terminal.write(

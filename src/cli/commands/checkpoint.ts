@@ -6,7 +6,6 @@ import { defined } from '../../base/defined.js';
 import { canBeWitnessKey, isSignedBy, type NoteKey, parseNoteKey } from '../../format/note/note-key.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
 import type { Signer } from '../../format/signature/signer.js';
-import { openStoreSource } from '../../log/store/open-store.js';
 import { Ledger } from '../../log/writer/ledger.js';
 import type { CheckpointResult } from '../../log/writer/options.js';
 import { attestCheckpoint, type AttestResult } from '../../proof/witness/attest.js';
@@ -23,6 +22,7 @@ import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { principalId, repeatable, seconds } from '../options.js';
 import { assertApart } from '../targets.js';
+import { viewOf } from '../view.js';
 import {
   findSigner,
   notePathOf,
@@ -71,10 +71,11 @@ export function addCheckpoint(program: Command, run: Run): void {
 }
 
 async function checkpoint(
-  { terminal, signal }: Context,
+  context: Context,
   path: string,
   options: CheckpointCommandOptions,
 ): Promise<ExitStatus> {
+  const { terminal, signal } = context;
   const policy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const policyKeys = policy === undefined ? [] : witnessPolicyKeys(policy).witnesses;
   const keys = [...options.witnessKey.map(readWitnessKey), ...policyKeys];
@@ -126,7 +127,7 @@ async function checkpoint(
       : await attestCheckpoint(withLedger, made, {
           urls,
           keys,
-          open: () => openStoreSource(path),
+          view: viewOf(context, path, undefined, options),
           onAttested: (note, ledger) => ledger.publishNote(notePath, note),
           timeoutMs: options.witnessTimeout * 1000,
           signal,

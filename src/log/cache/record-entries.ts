@@ -2,7 +2,8 @@
  * What an index keeps of each record: its place and outcome, so that one record can be shown, explained and proven without reading those
  * before it. `record-reader.ts` reads it.
  * Keys: `r:N` records from 16 N on, one per line · `T:LEVEL:N` hashes of full subtrees of 256^LEVEL leaves, 256 per entry · `x:ID` the
- * number of executions that name an authorization, `x:ID:N` the Nth · `y:ID`, `y:ID:N` adjustments of a grant likewise · `R` the head.
+ * number of executions that name an authorization, `x:ID:N` the Nth · `y:ID`, `y:ID:N` adjustments of a grant likewise · `z:ID` the
+ * furthest anchor of another ledger · `R` the head.
  */
 
 import { defined } from '../../base/defined.js';
@@ -20,6 +21,7 @@ import type {
   SignatureOutcome,
 } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { ANCHOR_TYPE, readAnchor } from '../fleet/anchor-event.js';
 import { CheckpointTracker, mayBeCheckpoint, type TrackedCheckpoint } from '../read/find-checkpoint.js';
 import { decodeValue, encodeRational, encodeText, encodeValue, type FileNames } from './codec.js';
 import { type EntryChange, IndexFault } from './entry-store.js';
@@ -84,6 +86,12 @@ export interface NamingForm {
   readonly first: number;
 }
 
+/** The furthest anchor of another ledger: how many records of it, and the ordinal of the record. */
+export interface AnchorForm {
+  readonly size: number;
+  readonly at: number;
+}
+
 interface RecordsHead {
   /** Whether every readable record's number is its ordinal, and its id unique. */
   readonly isRegular: boolean;
@@ -106,6 +114,7 @@ export class RecordEntries {
   #isBegun = false;
   readonly #executions: EntryTable<NamingForm>;
   readonly #adjustments: EntryTable<NamingForm>;
+  readonly #anchors: EntryTable<AnchorForm>;
   readonly #checkpoint: CheckpointTracker;
   /** The incomplete entry of each tree level. */
   readonly #hashes: (string[] | undefined)[] = [];
@@ -128,6 +137,7 @@ export class RecordEntries {
     };
     this.#executions = new EntryTable(entries, 'x:', decode);
     this.#adjustments = new EntryTable(entries, 'y:', decode);
+    this.#anchors = new EntryTable(entries, 'z:', decodeAnchor);
     const head = state.records === 0 ? undefined : readRecordsHead(entries);
     this.#isRegular = head?.isRegular ?? true;
     this.#isReadable = head?.isReadable ?? true;
@@ -194,12 +204,18 @@ export class RecordEntries {
     this.#changes.clear();
     for (const [key, text] of this.#texts) changes.push(this.#entries.changeText(key, text));
     this.#texts.clear();
-    return [...changes, ...this.#executions.takeChanges(), ...this.#adjustments.takeChanges()];
+    return [
+      ...changes,
+      ...this.#executions.takeChanges(),
+      ...this.#adjustments.takeChanges(),
+      ...this.#anchors.takeChanges(),
+    ];
   }
 
   trim(): void {
     this.#executions.trim();
     this.#adjustments.trim();
+    this.#anchors.trim();
   }
 
   /** Appends a record to the incomplete entry. */
@@ -229,7 +245,17 @@ export class RecordEntries {
       this.#noteNamed(this.#executions, 'x', findNamedBy(examined, 'auth_event_id'), ordinal);
     else if (type === 'adjustment')
       this.#noteNamed(this.#adjustments, 'y', findNamedBy(examined, 'grant_event_id'), ordinal);
+    else if (type === ANCHOR_TYPE) this.#noteAnchor(examined, ordinal);
     else if (this.#checkpoint.take(examined, ordinal)) this.#isHeadChanged = true;
+  }
+
+  #noteAnchor(examined: ExaminedLine, at: number): void {
+    const event = examined.json();
+    const { childId, treeSize: size } = (event && readAnchor(event)) ?? {};
+    const [, id] = DIGEST.exec(childId ?? '') ?? [];
+    if (id === undefined || size === undefined) return;
+    const { size: furthest = 0 } = this.#anchors.get(id) ?? {};
+    if (size >= furthest) this.#anchors.set(id, { size, at });
   }
 
   #noteNamed(table: EntryTable<NamingForm>, prefix: string, named: string | undefined, at: number): void {
@@ -285,6 +311,13 @@ export class RecordEntries {
     this.#changes.set(key, hashes);
     this.#hashes[level] = undefined;
   }
+}
+
+/** @throws IndexFault when malformed */
+export function decodeAnchor(form: unknown): AnchorForm {
+  const { size, at } = (form ?? {}) as Partial<AnchorForm>;
+  if (!isCount(size) || !isCount(at)) throw new IndexFault('the entry of an anchor is malformed');
+  return { size, at };
 }
 
 /** @throws IndexFault when missing or malformed */

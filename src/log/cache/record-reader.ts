@@ -19,6 +19,7 @@ import { resolveWaiting } from '../../rules/verify/authorizations.js';
 import { actOf, contextOf } from '../../rules/verify/line-findings.js';
 import type { EventVerdict, SignatureOutcome } from '../../rules/verify/line-result.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { readAnchor } from '../fleet/anchor-event.js';
 import type { TrackedCheckpoint } from '../read/find-checkpoint.js';
 import { ambiguous, type ReadRecord } from '../read/read-records.js';
 import type { LedgerStore } from '../store/ledger-store.js';
@@ -28,6 +29,7 @@ import {
   type AccountsForm,
   type FindingForm,
   HASHES_PER_ENTRY,
+  decodeAnchor,
   hashKey,
   MAX_LISTED,
   type NamingForm,
@@ -168,6 +170,16 @@ export class RecordReader {
   /** Adjustments that name a grant, `sha-256:…`. @throws IndexFault */
   adjustmentsOf(eventId: string): NamingRecords {
     return this.#naming('y', eventId);
+  }
+
+  /** The furthest anchor of another ledger, `sha-256:…`; of several the last. @throws IndexFault */
+  async findAnchor(ledgerId: string): Promise<ReadRecord | undefined> {
+    const form: unknown = this.#entries.get(`z:${fromDigestText(ledgerId)}`);
+    if (form === undefined) return undefined;
+    const record = await this.read(decodeAnchor(form).at);
+    if (record === undefined || readAnchor(record.event)?.childId !== ledgerId)
+      throw new IndexFault('the entry of an anchor leads to another record');
+    return record;
   }
 
   /** The last checkpoint, as of `findCheckpoint`. */

@@ -1,22 +1,22 @@
 /**
  * Anchors: a parent ledger records the last checkpoint of a child, so that who watches the parent can tell whether the child was cut or
- * forked since. An anchor is an extension event of the parent, `x.northroot.anchor`.
+ * forked since.
  */
 
 import { printable } from '../../base/bytes/printable.js';
 import { encodeUtf8 } from '../../base/bytes/text.js';
 import { defined } from '../../base/defined.js';
 import { NorthrootError } from '../../base/error.js';
+import type { JsonObject } from '../../base/json/value.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
-import { fromDigestText, toDigestText, tryParseDigest } from '../../base/value/digest.js';
-import { decodeCheckpoint } from '../../format/note/checkpoint.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
 import { hashToBase64url } from '../../format/tree/compact-range.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { type ExaminedLine, examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { type OpenLedger, readLines } from '../../rules/source/read-lines.js';
-import type { Anchor, EarlierAnchor } from '../../rules/verify/anchors.js';
+import type { Anchor, AnchorOutcome, EarlierAnchor } from '../../rules/verify/anchors.js';
 import {
   runVerification,
   type VerifiedParent,
@@ -24,30 +24,19 @@ import {
   verifyParent,
 } from '../../rules/verify/run-verification.js';
 import { findCheckpoint } from '../read/find-checkpoint.js';
+import { LedgerView } from '../read/ledger-view.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
-
-export const ANCHOR_TYPE = 'x.northroot.anchor';
-
-/** A longer note would not fit into a record. */
-const MAX_NOTE_LENGTH = 32 * 1024;
+import { ANCHOR_TYPE, type LedgerAnchor, MAX_NOTE_LENGTH, readAnchor } from './anchor-event.js';
+import { readLedgerId } from './list-fleet.js';
 
 export interface AnchorOptions {
   /** Who anchors. Default: who made the parent. */
   readonly principalId?: string | undefined;
   /** The child is verified by it. Default: by its own keys. */
   readonly trust?: TrustPolicy | undefined;
+  /** Of the parent, as for {@link LedgerView}: without one the parent is read. */
+  readonly index?: string | boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-}
-
-export interface LedgerAnchor {
-  /** The child, `sha-256:…`. */
-  readonly childId: string;
-  readonly origin: string;
-  readonly treeSize: number;
-  /** Over its first `treeSize` records, `sha-256:…`. */
-  readonly root: string;
-  /** The signed note of its checkpoint. */
-  readonly note: string;
 }
 
 export interface RecordedAnchor extends Omit<LedgerAnchor, 'note'> {
@@ -61,15 +50,18 @@ export interface RecordedAnchor extends Omit<LedgerAnchor, 'note'> {
 const ANCHOR_OPTIONS: OptionTypes<AnchorOptions> = {
   principalId: 'string',
   trust: 'object',
+  index: ['string', 'boolean'],
   signal: 'signal',
 };
 
 /**
- * Records the last checkpoint of a child in a parent, once: an anchor of the same checkpoint is `exists`. The child is verified first.
+ * Records the last checkpoint of a child in a parent, once: an anchor of the same checkpoint is `exists`. The child is verified first, and
+ * held against the furthest anchor of it that the parent has.
  * @param parent - Open for decisions
- * @param openChild - Opens the child, which is read twice
- * @throws NorthrootError `LEDGER_INVALID` for a child that does not verify; `CHECKPOINT_MISSING` for one without a checkpoint that seals;
- *   `LEDGER_MISMATCH` for the parent itself; `LINE_TOO_LONG` for a note beyond 32 KiB; as the source does, and `Ledger.append`
+ * @param openChild - Opens the child, which is read three times
+ * @throws NorthrootError `TRUNCATED`, `FORKED` or `ORIGIN_MISMATCH` for a child that does not extend what the parent has anchored of it;
+ *   `LEDGER_INVALID` for a child that does not verify, and for such a parent; `CHECKPOINT_MISSING` for a child without a checkpoint that
+ *   seals; `LEDGER_MISMATCH` for the parent itself; `LINE_TOO_LONG` for a note beyond 32 KiB; as the source does, and `Ledger.decide`
  * @throws TypeError for a bad option
  */
 export async function anchorLedger(
@@ -78,45 +70,96 @@ export async function anchorLedger(
   options: AnchorOptions = {},
 ): Promise<Appended & LedgerAnchor> {
   checkOptions('anchorLedger', options, ANCHOR_OPTIONS);
-  const { principalId, signal } = options;
-  const anchor = await describeAnchor(openChild, options);
-  if (anchor.childId === parent.genesisId)
-    throw new NorthrootError('LEDGER_MISMATCH', 'expected another ledger than the parent', {
-      hint: 'a ledger does not anchor itself',
+  for (;;) {
+    const childId = await readLedgerId(await openChild(), options.signal);
+    let isHeld = true;
+    const stop = parent.onOther(({ event }) => {
+      if (readAnchor(event)?.childId === childId) isHeld = false;
     });
-  const { occurredAt, ...said } = anchor;
-  // Dated by the checkpoint: the same anchor is the same event.
-  const appended = await parent.append(
-    {
+    try {
+      const last = childId === undefined ? undefined : await findAnchor(parent, childId, options);
+      const anchor = await describeAnchor(openChild, anchorsToCheckpoints(last ?? [], parent.path), options);
+      if (anchor.childId === parent.genesisId)
+        throw new NorthrootError('LEDGER_MISMATCH', 'expected another ledger than the parent', {
+          hint: 'a ledger does not anchor itself',
+        });
+      if (anchor.childId !== childId)
+        throw new NorthrootError('FILE_CHANGED', 'the child was replaced while it was read', {
+          hint: 'anchor it again',
+        });
+      const recorded = await record(parent, anchor, () => isHeld, options);
+      if (recorded !== undefined) return recorded;
+    } finally {
+      stop();
+    }
+  }
+}
+
+/** The furthest anchor of a child in a parent; none or one. */
+async function findAnchor(
+  parent: Ledger,
+  childId: string,
+  { index, signal }: AnchorOptions,
+): Promise<readonly RecordedAnchor[]> {
+  const view = new LedgerView(parent.path, { ...defined({ index, signal }), open: () => parent.source() });
+  return view.askRecords(
+    async ({ records }) => {
+      const record = await records.findAnchor(childId);
+      const anchor = record && readAnchor(record.event);
+      return record === undefined || anchor === undefined
+        ? []
+        : [{ ...anchor, seq: record.seq, eventId: record.eventId }];
+    },
+    async (open) => (await readLedgerAnchors(await open(), signal)).get(childId)?.slice(-1) ?? [],
+  );
+}
+
+/** Undefined if there is a later anchor by now than the one that the child was held against. */
+async function record(
+  parent: Ledger,
+  { occurredAt, ...said }: DatedAnchor,
+  isHeld: () => boolean,
+  { principalId = parent.principalId, signal }: AnchorOptions,
+): Promise<(Appended & LedgerAnchor) | undefined> {
+  const { childId, origin, treeSize, root, note } = said;
+  const behind = new Error('there is another anchor by now');
+  const make = (): { readonly event: JsonObject } => {
+    if (!isHeld()) throw behind;
+    return {
       event: {
         event_type: ANCHOR_TYPE,
+        // Dated by the checkpoint: the same anchor is the same event.
         occurred_at: occurredAt,
-        principal_id: principalId ?? parent.principalId,
-        anchored: {
-          ledger_id: said.childId,
-          origin: said.origin,
-          tree_size: said.treeSize,
-          root: said.root,
-          note: said.note,
-        },
+        principal_id: principalId,
+        anchored: { ledger_id: childId, origin, tree_size: treeSize, root, note },
       },
-    },
-    { signal },
-  );
-  return { ...appended, ...said };
+    };
+  };
+  try {
+    const { seq, eventId, status, findings, verdict } = await parent.decide(make, { signal });
+    return { seq, eventId, status, findings, verdict, ...said };
+  } catch (error) {
+    if (error === behind) return undefined;
+    throw error;
+  }
 }
+
+type DatedAnchor = LedgerAnchor & { readonly occurredAt: string };
 
 /** The last checkpoint of a ledger that verifies. */
 async function describeAnchor(
   open: OpenLedger,
+  held: HeldAnchors,
   { trust, signal }: AnchorOptions,
-): Promise<LedgerAnchor & { readonly occurredAt: string }> {
+): Promise<DatedAnchor> {
   const source = await open();
   const [name = ''] = source.paths;
-  const { state, hasInvalid } = await runVerification(source, {
+  const { state, ending, hasInvalid } = await runVerification(source, {
     ...defined({ trust, signal }),
+    ...held,
     maxFindings: 1,
   });
+  assertExtends(name, ending.anchors);
   if (hasInvalid)
     throw new NorthrootError('LEDGER_INVALID', `${printable(name)} has broken or missing evidence`, {
       hint: 'verify it first: an anchor is of a ledger that verifies',
@@ -146,6 +189,25 @@ async function describeAnchor(
     note: found.note,
     occurredAt: sealing.occurredAt,
   };
+}
+
+const CODE_OF_RELATION = {
+  truncated: 'TRUNCATED',
+  forked: 'FORKED',
+  'other-origin': 'ORIGIN_MISMATCH',
+} as const;
+
+/** @throws NorthrootError for a ledger that does not extend what was anchored of it */
+function assertExtends(ledger: string, outcomes: readonly AnchorOutcome[]): void {
+  for (const { isPublished, relation, name, note } of outcomes) {
+    if (isPublished || relation === 'extends') continue;
+    const { size } = note.checkpoint;
+    throw new NorthrootError(
+      CODE_OF_RELATION[relation],
+      `${printable(ledger)} does not extend its first ${size} records as they were anchored: ${printable(name)}`,
+      { hint: 'records were cut off or changed since, or this is an older copy; nothing was recorded' },
+    );
+  }
 }
 
 /** In canonical text; inside a string the quotes would be escaped. */
@@ -245,23 +307,9 @@ function withoutNote(anchor: RecordedAnchor): RecordedAnchor {
 function anchorOf(examined: ExaminedLine, seq: number): RecordedAnchor | undefined {
   const event = examined.json();
   const { eventId } = examined;
-  if (event === undefined || eventId === undefined || event['event_type'] !== ANCHOR_TYPE) return undefined;
-  const { ledger_id: childId, note } = (event['anchored'] ?? {}) as Record<string, unknown>;
-  if (typeof childId !== 'string' || tryParseDigest(childId) === undefined) return undefined;
-  if (typeof note !== 'string' || note.length > MAX_NOTE_LENGTH) return undefined;
-  const decoded = decodeCheckpoint(encodeUtf8(note));
-  if (!decoded.ok) return undefined;
-  // The note is what was signed: what the event says beside it is for readers.
-  const { origin, size, root } = decoded.value.checkpoint;
-  return {
-    childId,
-    origin,
-    treeSize: size,
-    root: toDigestText(hashToBase64url(root)),
-    note,
-    seq,
-    eventId: toDigestText(eventId),
-  };
+  if (event === undefined || eventId === undefined) return undefined;
+  const anchor = readAnchor(event);
+  return anchor && { ...anchor, seq, eventId: toDigestText(eventId) };
 }
 
 /** What a verification of a child is given of its anchors in parents. */

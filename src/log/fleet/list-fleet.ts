@@ -7,6 +7,7 @@ import { toDigestText } from '../../base/value/digest.js';
 import { isTimestamp } from '../../base/value/timestamp.js';
 import { examineLine } from '../../format/record/examine-line.js';
 import { MAX_LINE_BYTES } from '../../format/record/line-splitter.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import { readLines } from '../../rules/source/read-lines.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { isStoreUrl } from '../fs/place.js';
@@ -127,14 +128,20 @@ export async function findLedgerId(path: string, signal?: AbortSignal): Promise<
   if (ledgerId !== undefined) return ledgerId;
   try {
     await assertNoPipe(path);
-    for await (const { line, takesPlace } of readLines(await openLedger(path), { signal })) {
-      if (!takesPlace) continue;
-      const { type, eventId } = examineLine(line.bytes.subarray(0, MAX_LINE_BYTES), 'records');
-      return type === 'genesis' && eventId !== undefined ? toDigestText(eventId) : undefined;
-    }
+    return await readLedgerId(await openLedger(path), signal);
   } catch {
     signal?.throwIfAborted();
     // Whatever it is, its verification says it.
+    return undefined;
+  }
+}
+
+/** The id that the first record of a ledger claims, `sha-256:…`; undefined for what does not begin as a ledger. @throws as reading does */
+export async function readLedgerId(source: LedgerSource, signal?: AbortSignal): Promise<string | undefined> {
+  for await (const { line, takesPlace } of readLines(source, { signal })) {
+    if (!takesPlace) continue;
+    const { type, eventId } = examineLine(line.bytes.subarray(0, MAX_LINE_BYTES), 'records');
+    return type === 'genesis' && eventId !== undefined ? toDigestText(eventId) : undefined;
   }
   return undefined;
 }

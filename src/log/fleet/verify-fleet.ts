@@ -30,13 +30,8 @@ import { ParentLedger, ParentLedgers, type Parents } from '../../rules/verify/pa
 import { type VerificationResult, verifyParent } from '../../rules/verify/run-verification.js';
 import { placeName } from '../fs/place.js';
 import { openLedger } from '../tile/tile-tree.js';
-import {
-  ANCHOR_TYPE,
-  anchorsToCheckpoints,
-  nameOfAnchor,
-  readLedgerAnchors,
-  type RecordedAnchor,
-} from './anchor.js';
+import { ANCHOR_TYPE } from './anchor-event.js';
+import { anchorsToCheckpoints, nameOfAnchor, readLedgerAnchors, type RecordedAnchor } from './anchor.js';
 import {
   type FleetPart,
   joinSlices,

@@ -42,9 +42,8 @@ export function placeUrl(place: string): string {
  */
 export function besidePath(place: string, ending: string): string {
   if (!isStoreUrl(place)) return `${place.replace(/\/+$/, '')}${ending}`;
-  const { name, ledger } = parsePostgresUrl(place);
-  // Whoever connects, it is the same ledger.
-  const digest = sha256Base64url(Buffer.from(name.replace(/^postgres:\/\/[^@/]*@/, 'postgres://')));
+  const { shared, ledger } = parsePostgresUrl(place);
+  const digest = sha256Base64url(Buffer.from(shared));
   return join(stateFolder(), `${ledger}-${digest.slice(0, 12)}${ending}`);
 }
 

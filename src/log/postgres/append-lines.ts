@@ -1,7 +1,10 @@
 /** One statement that appends lines if the ledger ends as expected, all of them or none. */
 
 import { LOCK_SPACE } from './schema.js';
-import { type Head, tipOf } from './head.js';
+import { SETTINGS } from './durability.js';
+import type { NorthrootError } from '../../base/error.js';
+import { countOf, type Head, tipOf } from './head.js';
+import { codeOf, malformed } from './postgres-error.js';
 import type { Answer, Session } from './session.js';
 
 /**
@@ -18,26 +21,35 @@ export interface Group {
   readonly endOffset: number;
 }
 
-/** One parameter has all lines; two have where each begins and ends in it. */
-const PARTS = `insert into northroot.line (ledger, seq, end_offset, bytes)
-select moved.id, moved.size + part.n - 1, moved.end_offset + part.ends, substring($1::bytea from part.starts + 1 for part.ends - part.starts)
-from moved, unnest($2::int[], $3::int[]) with ordinality as part(starts, ends, n)`;
+/**
+ * One parameter has all lines; two have where each begins and ends in it. Where the tables were changed by hand so that not all are taken,
+ * it fails, and moves nothing.
+ */
+const PARTS = `added as (
+  insert into northroot.line (ledger, seq, end_offset, bytes)
+  select moved.id, moved.size + part.n - 1, moved.end_offset + part.ends, substring($1::bytea from part.starts + 1 for part.ends - part.starts)
+  from moved, unnest($2::int[], $3::int[]) with ordinality as part(starts, ends, n)
+  returning 1
+)
+select count(*)::int as lines, 1 / (count(*) = cardinality($2::int[]) * (select count(*) from moved))::int as whole from added`;
+const DIVISION_BY_ZERO = '22012';
 
-/** A session that is not the one it was has lost its lock: then nothing is appended. */
+/** A session that is not the one it was has lost its lock, and a server with other settings keeps less: then nothing is appended. */
 const NEXT = `with moved as (
   update northroot.head set size = $4, tip = $5, end_offset = $6
-  where name = $7 and pg_backend_pid() = $8 and size = $9 and tip = $10 and end_offset = $11
-  returning id, $9::bigint as size, $11::bigint as end_offset
-) ${PARTS}`;
+  where name = $7 and pg_backend_pid() = $8 and ${SETTINGS} = $9
+    and size = $10 and tip = $11 and end_offset = $12
+  returning id, $10::bigint as size, $12::bigint as end_offset
+), ${PARTS}`;
 
 const FIRST = `with moved as (
-  insert into northroot.head (size, tip, end_offset, name) select $4, $5, $6, $7 where pg_backend_pid() = $8
+  insert into northroot.head (size, tip, end_offset, name) select $4, $5, $6, $7 where pg_backend_pid() = $8 and ${SETTINGS} = $9
   on conflict (name) do nothing
   returning id, 0::bigint as size, 0::bigint as end_offset
-) ${PARTS}`;
+), ${PARTS}`;
 
 const TOUCH = `update northroot.head set touched = touched + 1
-where name = $1 and pg_backend_pid() = $2 and size = $3 and tip = $4`;
+where name = $1 and pg_backend_pid() = $2 and ${SETTINGS} = $3 and size = $4 and tip = $5`;
 
 export function groupOf(expected: Head, lines: readonly Uint8Array[]): Group {
   const bytes = lines.reduce((sum, line) => sum + line.length, 0);
@@ -50,8 +62,17 @@ export function groupOf(expected: Head, lines: readonly Uint8Array[]): Group {
   };
 }
 
-/** The answer's count is that of the lines, or 0 if the ledger ends otherwise. */
-export function sendGroup(session: Session, ledger: string, group: Group): Promise<Answer> {
+/**
+ * The answer's count is that of the lines, or 0 if the ledger ends otherwise, or the server has other settings.
+ * @param settings - Those that its promises were judged by
+ * @throws NorthrootError `STORE_MALFORMED` for tables that do not take all lines; as the session does
+ */
+export async function sendGroup(
+  session: Session,
+  ledger: string,
+  group: Group,
+  settings: string,
+): Promise<Pick<Answer, 'count' | 'isUncertain'>> {
   const { lines, expected, size, tip, endOffset } = group;
   const starts: number[] = [];
   const ends: number[] = [];
@@ -61,22 +82,45 @@ export function sendGroup(session: Session, ledger: string, group: Group): Promi
     at += line.length;
     ends.push(at);
   }
-  const values = [Buffer.concat(lines, at), starts, ends, size, tip, endOffset, ledger, session.pid];
+  const values = [
+    Buffer.concat(lines, at),
+    starts,
+    ends,
+    size,
+    tip,
+    endOffset,
+    ledger,
+    session.pid,
+    settings,
+  ];
   const name = at > MAX_PREPARED_BYTES ? undefined : 'northroot-next';
-  if (expected.size === 0) return session.ask(FIRST, values);
-  return session.ask(NEXT, [...values, expected.size, expected.tip, expected.endOffset], name);
+  const asking =
+    expected.size === 0
+      ? session.ask(FIRST, values)
+      : session.ask(NEXT, [...values, expected.size, expected.tip, expected.endOffset], name);
+  const { rows, isUncertain } = await asking.catch((error: unknown) => {
+    throw codeOf(error) === DIVISION_BY_ZERO ? notTaken(session.name) : error;
+  });
+  const count = countOf(rows[0] ?? {}, 'lines');
+  if (count === undefined) throw notTaken(session.name);
+  return { count, isUncertain };
+}
+
+function notTaken(name: string): NorthrootError {
+  return malformed(name, 'its tables do not take all lines');
 }
 
 /**
- * Commits a change that says nothing: once it is where commits are to be, so is all before it. The answer's count is 0 if the ledger ends
- * otherwise.
+ * Commits a change that says nothing: once it is where commits are to be, so is all before it. The answer's count is 0 as for
+ * {@link sendGroup}.
  */
 export function touch(
   session: Session,
   ledger: string,
   { size, tip }: { size: number; tip: string },
+  settings: string,
 ): Promise<Answer> {
-  return session.ask(TOUCH, [ledger, session.pid, size, tip], 'northroot-touch');
+  return session.ask(TOUCH, [ledger, session.pid, settings, size, tip], 'northroot-touch');
 }
 
 /** The two keys of a ledger's lock. */

@@ -1,4 +1,7 @@
-/** What a server promises of commits. It is asked after each connection is made: a standby that was promoted may promise less. */
+/**
+ * What a server promises of commits. It is asked after each connection is made: a standby that was promoted may promise less. Each append
+ * demands that its settings are still the same: they can be changed while it runs.
+ */
 
 import { NorthrootError } from '../../base/error.js';
 import type { Durability } from '../store/ledger-store.js';
@@ -9,12 +12,17 @@ export interface Promises {
   readonly durability: Durability;
   /** Whether standbys follow that no commit waits for: a failover may lose what was acknowledged. */
   readonly isAsynchronous: boolean;
+  /** The settings by {@link SETTINGS}. */
+  readonly settings: string;
 }
+
+/** SQL for the settings that promise anything, of which a server takes others while it runs. */
+export const SETTINGS = `concat_ws(' ', current_setting('fsync'), current_setting('synchronous_standby_names'))`;
 
 /**
  * A row a standby. Who may not see their states sees them as null. Who receives a backup or a logical stream is no standby.
  */
-const QUERY = `select current_setting('fsync') as fsync,
+const QUERY = `select ${SETTINGS} as settings, current_setting('fsync') as fsync,
   current_setting('synchronous_standby_names') as names,
   (select count(*)::int from pg_stat_replication as r where ${isStandby()}) as standbys,
   (select count(*)::int from pg_stat_replication as r where ${isStandby()}
@@ -28,8 +36,9 @@ function isStandby(): string {
 /** @throws NorthrootError `STORE_NOT_DURABLE` if commits are not even written to a disk */
 export async function readPromises(session: Session): Promise<Promises> {
   const [row = {}] = (await session.ask(QUERY, [])).rows;
-  const { fsync, names, standbys, synchronous } = row;
-  if (typeof names !== 'string' || typeof standbys !== 'number' || typeof synchronous !== 'number')
+  const { settings, fsync, names, standbys, synchronous } = row;
+  const isSaid = typeof settings === 'string' && typeof names === 'string';
+  if (!isSaid || typeof standbys !== 'number' || typeof synchronous !== 'number')
     throw malformed(session.name, 'it does not say what it promises');
   if (fsync !== 'on')
     throw notDurable(session.name, 'it does not write to a disk (fsync)', 'set fsync to on');
@@ -38,7 +47,13 @@ export async function readPromises(session: Session): Promise<Promises> {
   return {
     durability: waits && synchronous > 0 ? 'replicated' : 'local',
     isAsynchronous: !waits && standbys > 0,
+    settings,
   };
+}
+
+/** @throws as the session does */
+export async function readSettings(session: Session): Promise<unknown> {
+  return (await session.ask(`select ${SETTINGS} as settings`, [])).rows[0]?.['settings'];
 }
 
 /** Standbys follow that no commit waits for, and no witness of positions was named. */

@@ -33,7 +33,7 @@ import {
   type WriteLock,
 } from '../store/ledger-store.js';
 import { type Group, groupOf, lockKeys, sendGroup, touch } from './append-lines.js';
-import { notDurable, readPromises, UnwitnessedError } from './durability.js';
+import { notDurable, readPromises, readSettings, UnwitnessedError } from './durability.js';
 import { type Head, headQuery, isSameEnd, NO_LINES, readHead, toHead } from './head.js';
 import { assertReadable, readPages, readStoredLine, stands } from './lines.js';
 import { openWitness } from './open-witness.js';
@@ -103,6 +103,8 @@ export class PostgresStore implements LedgerStore {
   readonly #notices: Notices;
   readonly #silent: SilentHolders;
   #durability: Durability = 'local';
+  /** Of the server that is written to, when it was asked what it keeps. */
+  #settings = '';
   #writer: Session | undefined;
   #reader: Promise<Session> | undefined;
   #turn: Turn | undefined;
@@ -245,8 +247,8 @@ export class PostgresStore implements LedgerStore {
     const head = await this.#end(turn);
     if (head.size === 0 || (this.#vouched !== undefined && isSameEnd(head, this.#vouched))) return;
     try {
-      const { count, isUncertain } = await touch(turn.session, this.#place.ledger, head);
-      if (count === 0) throw conflict(this.name);
+      const { count, isUncertain } = await touch(turn.session, this.#place.ledger, head, this.#settings);
+      if (count === 0) throw await this.#refused(turn.session);
       if (isUncertain) throw unreachable(this.name, 'its standby did not answer');
     } catch (error) {
       throw this.#failed(error);
@@ -404,8 +406,8 @@ export class PostgresStore implements LedgerStore {
   /** @throws NorthrootError `STORE_NOT_DURABLE` */
   async #assertKeeps(session: Session): Promise<void> {
     const { requires, witness } = this.#options;
-    const { durability, isAsynchronous } = await readPromises(session);
-    this.#durability = durability;
+    const { durability, isAsynchronous, settings } = await readPromises(session);
+    [this.#durability, this.#settings] = [durability, settings];
     if (requires === 'replicated' && durability !== 'replicated')
       throw notDurable(
         this.name,
@@ -551,14 +553,21 @@ export class PostgresStore implements LedgerStore {
   async #write(turn: Turn, group: Group): Promise<Head> {
     const { ledger } = this.#place;
     try {
-      const { count, isUncertain } = await sendGroup(turn.session, ledger, group);
-      if (count === 0) throw conflict(this.name);
+      const { count, isUncertain } = await sendGroup(turn.session, ledger, group, this.#settings);
+      if (count === 0) throw await this.#refused(turn.session);
       if (!isUncertain) return headOf(group);
     } catch (error) {
       if (error instanceof NorthrootError) throw error;
       if (outcomeOf(error) === 'refused') throw toStoreError(error, this.name);
     }
     return this.#pursue(group);
+  }
+
+  /** Why nothing was written. A server with other settings is to be asked again what it keeps. */
+  async #refused(session: Session): Promise<NorthrootError> {
+    if ((await readSettings(session)) === this.#settings) return conflict(this.name);
+    session.drop();
+    return unreachable(this.name, 'it does not promise what it did');
   }
 
   /** After a lost answer: sends the same lines until it is known whether they stand. */
@@ -573,12 +582,14 @@ export class PostgresStore implements LedgerStore {
         if (head.size >= group.size) {
           if (!(await stands(session, head, group))) throw conflict(this.name);
           // It may stand on this server alone, until a later commit is where it is to be.
-          const { count, isUncertain } = await touch(session, ledger, head);
+          const { count, isUncertain } = await touch(session, ledger, head, this.#settings);
           if (count > 0 && !isUncertain) return headOf(group);
+          if (count === 0) await this.#refused(session);
         } else if (!isSameEnd(head, group.expected)) throw conflict(this.name);
         else {
-          const { count, isUncertain } = await sendGroup(session, ledger, group);
+          const { count, isUncertain } = await sendGroup(session, ledger, group, this.#settings);
           if (count > 0 && !isUncertain) return headOf(group);
+          if (count === 0) await this.#refused(session);
         }
       } catch (error) {
         if (error instanceof NorthrootError && ['LEDGER_CONFLICT', 'LEDGER_ROLLED_BACK'].includes(error.code))

@@ -10,6 +10,8 @@ import { NorthrootError } from '../../base/error.js';
 export interface PostgresPlace {
   /** For messages and findings: the URL without its password and its options, but those that say which server it is. */
   readonly name: string;
+  /** The same for all who connect to it: the name without the user, and with the server and database that the driver takes by default. */
+  readonly shared: string;
   /** The ledger's name in the database. */
   readonly ledger: string;
   /** A connection string for each host, in order; they MAY contain a password. */
@@ -39,21 +41,52 @@ export function parsePostgresUrl(url: string): PostgresPlace {
   const user = userInfo === undefined ? '' : `${userInfo.replace(/:.*$/s, '')}@`;
   const login = userInfo === undefined ? '' : `${userInfo}@`;
   return {
-    name: printable(`postgres://${user}${hosts}${path}${serverIn(query)}#${ledger}`, 1_000),
+    name: printable(`postgres://${user}${hosts}${path}${serverIn(query, path)}#${ledger}`, 1_000),
+    shared: sharedName({ user, hosts, path, query, ledger }),
     ledger,
     servers: each.map((host) => `postgres://${login}${host}${path}${query}`),
   };
 }
 
-/** Options that name another server than the URL before them: the folder of a socket, and its number. */
-function serverIn(query: string): string {
+/** Options that name another server than the URL before them: the folder of a socket, and its number; and what names the database. */
+function serverIn(query: string, path: string): string {
   const options = new URLSearchParams(query);
-  const found = ['host', 'port'].flatMap((name) => {
-    // The driver takes the last of several.
-    const value = options.getAll(name).at(-1) ?? '';
+  const named = isEmpty(path) ? ['host', 'port', 'user'] : ['host', 'port'];
+  const found = named.flatMap((name) => {
+    const value = lastOf(options, name);
     return value === '' ? [] : [`${name}=${encodeURIComponent(value)}`];
   });
   return found.length === 0 ? '' : `?${found.join('&')}`;
+}
+
+/** A database that is not named is that of the user. */
+function isEmpty(path: string): boolean {
+  return path === '' || path === '/';
+}
+
+/** The driver takes the last of several. */
+function lastOf(options: URLSearchParams, name: string): string {
+  return options.getAll(name).at(-1) ?? '';
+}
+
+interface UrlParts {
+  /** With its `@`, if there is one. */
+  readonly user: string;
+  readonly hosts: string;
+  readonly path: string;
+  readonly query: string;
+  readonly ledger: string;
+}
+
+function sharedName({ user, hosts, path, query, ledger }: UrlParts): string {
+  const { PGHOST = '', PGPORT = '', PGDATABASE = '', PGUSER = '', USER = '' } = process.env;
+  const options = new URLSearchParams(query);
+  const named = hosts === '' && lastOf(options, 'host') === '' ? PGHOST : hosts;
+  const port = lastOf(options, 'port') === '' && PGPORT !== '' ? `:${PGPORT}` : '';
+  const servers = named.split(',').map((host) => (/:\d+$/.test(host) ? host : `${host}${port}`));
+  const owner = lastOf(options, 'user') || user.slice(0, -1) || PGUSER || USER;
+  const database = isEmpty(path) ? `/${PGDATABASE || owner}` : path;
+  return `postgres://${servers.join(',')}${database}${serverIn(query, database)}#${ledger}`;
 }
 
 /** A number of 31 bits that stands for a name, for locks and channels: two names MAY share it. */

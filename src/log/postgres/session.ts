@@ -40,6 +40,8 @@ export interface ConnectOptions {
 
 /** For connecting to one server, in milliseconds. */
 const CONNECT_MS = 5_000;
+/** How long the other servers are waited for once one is connected to that is the primary, in milliseconds. */
+const OTHERS_MS = 1_000;
 /** For one statement, in milliseconds, by the server's clock. */
 const STATEMENT_MS = 30_000;
 /** A connection that is silent for so long after a statement is ended. */
@@ -78,6 +80,9 @@ const COLUMNS: CustomTypesConfig = {
   getTypeParser: (type: number): ((text: string) => unknown) => PARSERS.get(type) ?? ((text) => text),
 };
 
+/** What a session knows of its server. */
+type Introduced = Pick<Session, 'pid' | 'isStandby'>;
+
 export class Session {
   readonly name: string;
   /** Of the process that serves this session. */
@@ -92,7 +97,7 @@ export class Session {
   #limit = MAX_ANSWER_BYTES;
   readonly #onLost = new Set<() => void>();
 
-  private constructor(client: Client, name: string, { pid, isStandby }: { pid: number; isStandby: boolean }) {
+  private constructor(client: Client, name: string, { pid, isStandby }: Introduced) {
     this.#client = client;
     this.name = name;
     this.pid = pid;
@@ -113,34 +118,29 @@ export class Session {
     });
   }
 
-  /** @throws NorthrootError `PACKAGE_MISSING`, `STORE_UNREACHABLE`, `ACCESS_DENIED`, `FILE_NOT_FOUND`, `STORE_UNSUPPORTED` */
+  /**
+   * Connects to the primary, or else for reading to a standby. Of several servers that take themselves for the primary, the one that was
+   * promoted last is it: another one was given up, and came back.
+   * @throws NorthrootError `PACKAGE_MISSING`, `STORE_UNREACHABLE`, `ACCESS_DENIED`, `FILE_NOT_FOUND`, `STORE_UNSUPPORTED`
+   */
   static async connect({ place, kind, signal }: ConnectOptions): Promise<Session> {
     const { name, servers } = place;
+    const tries = await connectToAll(servers, name, signal);
+    const sessions = tries.flatMap(({ session }) => session ?? []);
+    const primaries = sessions.filter(({ isStandby }) => !isStandby);
+    const chosen = (await lastPromoted(primaries)) ?? (kind === 'reader' ? sessions[0] : undefined);
+    for (const session of sessions) if (session !== chosen) session.drop();
+    if (signal?.aborted === true) chosen?.drop();
+    signal?.throwIfAborted();
+    if (chosen !== undefined) return chosen;
     let first: unknown;
-    let standby: Session | undefined;
-    for (const server of servers) {
-      signal?.throwIfAborted();
-      try {
-        const session = await connectTo(server, name, signal);
-        if (!session.isStandby) {
-          standby?.drop();
-          return session;
-        }
-        if (kind === 'writer' || standby !== undefined) session.drop();
-        else standby = session;
-        if (kind === 'writer' && (first === undefined || first instanceof AbsentError))
-          first = unreachable(name, 'it is a standby, and takes no records');
-      } catch (error) {
-        signal?.throwIfAborted();
-        // A server that is there and does not take us says more than one that is not.
-        if (first === undefined || first instanceof AbsentError) first = error;
-      }
-    }
-    if (standby !== undefined) return standby;
-    throw first;
+    for (const { session, error = unreachable(name, 'it is a standby, and takes no records') } of tries)
+      // A server that is there and does not take us says more than one that is not.
+      if (session !== undefined || !(error instanceof AbsentError)) first ??= error;
+    throw first ?? tries[0]?.error;
   }
 
-  static open(client: Client, name: string, of: { pid: number; isStandby: boolean }): Session {
+  static open(client: Client, name: string, of: Introduced): Session {
     return new Session(client, name, of);
   }
 
@@ -249,6 +249,59 @@ function streamOf(client: Client): Duplex {
 async function farewell(client: Client): Promise<void> {
   await Promise.race([client.end(), sleep(FAREWELL_MS, undefined, { ref: false })]).catch(() => undefined);
   streamOf(client).destroy();
+}
+
+/** How often a server was promoted, and those that it was copied of: ascending texts. */
+const TIMELINE = 'select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline';
+
+/** Of several primaries; the first, where that cannot be told. */
+async function lastPromoted(primaries: readonly Session[]): Promise<Session | undefined> {
+  if (primaries.length < 2) return primaries[0];
+  const timelines = await Promise.all(
+    primaries.map((session) =>
+      session.ask(TIMELINE, []).then(
+        ({ rows }) => String(rows[0]?.['timeline']),
+        () => '',
+      ),
+    ),
+  );
+  const last = timelines.reduce((most, each) => (each > most ? each : most), '');
+  return primaries[timelines.indexOf(last)];
+}
+
+interface Try {
+  readonly session?: Session;
+  readonly error?: unknown;
+}
+
+/** All that can be had of some servers; where one is a primary, of those that answer soon. */
+async function connectToAll(
+  servers: readonly string[],
+  name: string,
+  signal: AbortSignal | undefined,
+): Promise<Try[]> {
+  const tries = servers.map((): Try => ({}));
+  const over = new AbortController();
+  const either = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);
+  let tellPrimary = (): void => undefined;
+  const hasPrimary = new Promise<void>((resolve) => (tellPrimary = resolve));
+  const connecting = servers.map(async (server, at) => {
+    try {
+      const session = await connectTo(server, name, either);
+      if (over.signal.aborted) session.drop();
+      else tries[at] = { session };
+      if (!session.isStandby) tellPrimary();
+    } catch (error) {
+      tries[at] = { error };
+    }
+  });
+  const soon = hasPrimary.then(() =>
+    sleep(OTHERS_MS, undefined, { signal: over.signal }).catch(() => undefined),
+  );
+  await Promise.race([Promise.all(connecting), soon]);
+  const found = [...tries];
+  over.abort();
+  return found;
 }
 
 /** @throws what the signal was aborted with, at once, whatever the server does */

@@ -10,6 +10,7 @@ import { toDigestText } from '../../base/value/digest.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
 import type { Key } from '../../format/schema/generated/types.js';
+import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import { closeParts, openParts, type OpenParts } from './open.js';
@@ -102,6 +103,13 @@ export class Ledger {
       const sees = (): unknown => look(running.state, running.deciding);
       commits.add({ ...promised, kind: 'look', look: sees, givenAt: nowOf(this.#options), resolve });
     });
+  }
+
+  /** The ledger as it is stored now, to be read from its beginning. @throws TypeError when closed; as the store does */
+  async source(): Promise<LedgerSource> {
+    const { commits, store } = this.#parts;
+    commits.assertOpen();
+    return store.source();
   }
 
   /**

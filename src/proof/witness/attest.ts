@@ -1,6 +1,7 @@
 /** Collects cosignatures of a checkpoint from witnesses, and appends them as an attestation (SPEC §3.4, §6). */
 
 import { defined } from '../../base/defined.js';
+import { NorthrootError } from '../../base/error.js';
 import { digestFromBase64url, fromDigestText } from '../../base/value/digest.js';
 import { parseCheckpoint, type SignedCheckpoint } from '../../format/note/checkpoint.js';
 import type { NoteKey } from '../../format/note/note-key.js';
@@ -11,9 +12,10 @@ import {
   type NoteSignature,
 } from '../../format/note/signed-note.js';
 import type { AttestationEvent } from '../../format/schema/generated/types.js';
-import { consistencyRanges, RangeHasher } from '../../format/tree/proof.js';
+import { consistencyRanges } from '../../format/tree/proof.js';
+import type { LedgerView } from '../../log/read/ledger-view.js';
 import type { Appended, CheckpointResult, Ledger } from '../../log/writer/ledger.js';
-import { hashLine, type OpenLedger, readLines } from '../../rules/source/read-lines.js';
+import { indexBasis, ledgerBasis, type ProofBasis } from '../proof-basis.js';
 import { collectCosignatures, type Collected, verifyCosignatures } from './witness-client.js';
 
 export interface AttestOptions {
@@ -21,8 +23,8 @@ export interface AttestOptions {
   readonly urls: readonly string[];
   /** Keys of known witnesses, beside those that the ledger declares. Only lines that one of either verifies are appended. */
   readonly keys?: readonly NoteKey[] | undefined;
-  /** Opens the ledger for consistency proofs. */
-  readonly open: OpenLedger;
+  /** The ledger, for consistency proofs: of its index if it has one, else it is read. */
+  readonly view: LedgerView;
   /** For each witness, in milliseconds. Default 10,000. */
   readonly timeoutMs?: number | undefined;
   /** The principal of the attestation. Default: the maker of the ledger. */
@@ -70,7 +72,7 @@ export async function attestCheckpoint(
   const {
     urls,
     keys = [],
-    open,
+    view,
     principalId,
     timeoutMs = DEFAULT_TIMEOUT_MS,
     signal,
@@ -83,7 +85,7 @@ export async function attestCheckpoint(
     note: checkpoint.note,
     urls,
     timeoutMs,
-    proofFor: (oldSize) => proveExtension(open, oldSize, checkpoint.treeSize, signal),
+    proofFor: proverOf(view, checkpoint.treeSize, signal),
     ...defined({ signal, onProgress, fetch }),
   });
   if (answers.every(({ lines }) => lines.length === 0)) {
@@ -152,22 +154,32 @@ async function sortLines(
   return sorted;
 }
 
-/** The consistency proof, in one pass and logarithmic memory. */
-async function proveExtension(
-  open: OpenLedger,
-  size1: number,
+/** Makes consistency proofs of a tree, one after the other, and of each size once: most witnesses have seen the same tree. */
+function proverOf(
+  view: LedgerView,
   size2: number,
   signal: AbortSignal | undefined,
-): Promise<string[]> {
-  const hasher = new RangeHasher(consistencyRanges(size1, size2));
-  let left = size2;
-  for await (const { line, takesPlace } of readLines(await open(), { signal })) {
-    if (!takesPlace) continue;
-    hasher.push(hashLine(line));
-    left -= 1;
-    if (left <= 0 || hasher.isComplete) break;
-  }
-  return hasher.roots();
+): (size1: number) => Promise<readonly string[]> {
+  const made = new Map<number, Promise<readonly string[]>>();
+  let last: Promise<unknown> = Promise.resolve();
+  return (size1) => {
+    const known = made.get(size1);
+    if (known !== undefined) return known;
+    const prove = async (basis: ProofBasis): Promise<readonly string[]> => {
+      const { size, roots } = await basis.hashTree([size2], consistencyRanges(size1, size2));
+      if (roots !== undefined) return roots;
+      throw new NorthrootError('TRUNCATED', `the checkpoint covers ${size2} records, the ledger has ${size}`);
+    };
+    const proof = last.then(() =>
+      view.askRecords(
+        ({ records }) => prove(indexBasis(records)),
+        (open) => prove(ledgerBasis(open, signal)),
+      ),
+    );
+    last = proof.catch(() => undefined);
+    made.set(size1, proof);
+    return proof;
+  };
 }
 
 /** Splits lines into attestations: a record has room for some 18 cosignatures of ML-DSA-44. */
