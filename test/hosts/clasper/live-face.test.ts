@@ -189,6 +189,24 @@ describe('an execution', () => {
     expect(await served.ask({ execution_id: 'exec3' })).toMatchObject({ body: { allowed: true } });
   });
 
+  it('whose steps were reported before its cost holds its cost, however often it is asked for', async () => {
+    const served = await live({}, { meterCaps: { usd: '10', 'clasper.steps': '100' } });
+    await register(served.send);
+    const first = await served.ask();
+    expect(await report(served, 'metrics', METRICS)).toMatchObject(OK);
+    expect(await served.ask()).toEqual(first);
+    const { send } = await served.another();
+    const again = await send('POST', '/api/execution/request', executionRequest());
+    expect(again.body).toEqual(first.body);
+    expect(await authorize(send)).toMatchObject({ body: { decision: 'allow' } });
+    expect(await report(served, 'cost', COST)).toMatchObject(OK);
+    const { balances } = await served.gate.ledger.budget(served.grantId);
+    expect(balances.map(({ unit, left }) => [unit, formatQuantity(left)])).toEqual([
+      ['clasper.steps', '97'],
+      ['usd', '9.75'],
+    ]);
+  });
+
   it.each([
     ['of another tenant', { tenant_id: 'other' }, 'Adapter scope mismatch'],
     ['of another adapter', { adapter_id: 'other' }, 'Adapter scope mismatch'],

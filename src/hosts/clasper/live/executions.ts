@@ -14,6 +14,7 @@ import { compareQuantities, formatQuantity, type Quantity } from '../../../base/
 import { compareTimestamps } from '../../../base/value/timestamp.js';
 import { isToolPattern } from '../../../base/value/tool.js';
 import type { GateCall, GateDecision } from '../../../gate/gate.js';
+import { keyOfCall } from '../../../gate/request-key.js';
 import { assertNoPasskey } from '../../../gate/service/gate-service.js';
 import type { LiveLedger } from '../../../log/agent/live-ledger.js';
 import type { AuthorizationDecision } from '../../../log/policy/evaluator.js';
@@ -278,11 +279,15 @@ async function decideUnder(
   });
   noteDecision(facts, adapter, decision, EXECUTION_TOOL);
   if (!isAllow(decision)) return decision;
-  if (book.grant(grant.parentId ?? '')?.caps.has(STEPS) === true) {
+  const hasSteps = book.grant(grant.parentId ?? '')?.caps.has(STEPS) === true;
+  // Those of an execution that goes on may have been reported before its cost.
+  if (hasSteps && !(decision.isRepeated && (await hasReportedSteps(asked, request)))) {
     const steps = await decideSteps(asked, grant, request, grant.caps.get(STEPS) ?? ZERO);
     if (!isAllow(steps)) {
-      const nothing = { outcome: 'failure', errorCode: 'EXECUTION_NOT_ALLOWED' } as const;
-      await gate.settle({ ref: COST, session: request.executionId, principal: adapter.principal }, nothing);
+      // What somebody was told before may have begun.
+      const outcome = decision.isRepeated ? 'unknown' : 'failure';
+      const ended = { outcome, errorCode: 'EXECUTION_NOT_ALLOWED' } as const;
+      await gate.settle({ ref: COST, session: request.executionId, principal: adapter.principal }, ended);
       return steps;
     }
   }
@@ -293,6 +298,11 @@ async function decideUnder(
     at: gate.ledger.now(),
   });
   return decision;
+}
+
+async function hasReportedSteps({ gate, adapter }: Asked, { executionId }: Named): Promise<boolean> {
+  const { spent } = await gate.ledger.findCall(adapter.principal, keyOfCall(executionId, METRICS));
+  return spent !== undefined;
 }
 
 /** What the execution may cost. Nothing is reserved of nothing. */
