@@ -40,6 +40,7 @@ import {
   recordDenial,
   secondsOf,
   ttlOf,
+  workspaceCheckOf,
 } from './office.js';
 import { checkFields, invalidPayload, Refusal } from './refusal.js';
 
@@ -273,9 +274,10 @@ async function decideUnder(
   const decision = await gate.decide({
     ...callOf(asked, grant, request, COST),
     reserve: costOf(grant),
-    ...(asks && approval !== undefined
-      ? { found: { checks: [], approval: { approvers: approval.approvers } } }
-      : {}),
+    found: {
+      checks: [{ check: workspaceCheckOf(adapter), result: 'pass' }],
+      ...(asks && approval !== undefined ? { approval: { approvers: approval.approvers } } : {}),
+    },
   });
   noteDecision(facts, adapter, decision, EXECUTION_TOOL);
   if (!isAllow(decision)) return decision;
@@ -296,6 +298,7 @@ async function decideUnder(
     grantId: grant.id,
     authorization: decision.authorization,
     at: gate.ledger.now(),
+    workspaceCheck: workspaceCheckOf(adapter),
   });
   return decision;
 }
