@@ -504,7 +504,7 @@ export class GateService {
       : decision === 'approve'
         ? ledger.approve(request, options)
         : ledger.reject(request, options));
-    const [left] = (await gate.ledger.requests()).filter(({ eventId }) => eventId === request);
+    const left = await gate.ledger.request(request);
     return { event_id: recorded.eventId, seq: recorded.seq, status: left?.status ?? 'approved' };
   }
 

@@ -19,7 +19,12 @@ import {
   makeApprovalRule,
 } from '../../rules/bounds/grant.js';
 import { approvalsFor } from '../../rules/verify/approvals.js';
-import { type AdvisedRule, callName, type RequestedApproval } from '../../rules/verify/approval-tables.js';
+import {
+  type AdvisedRule,
+  callName,
+  requestOfCall,
+  type RequestedApproval,
+} from '../../rules/verify/approval-tables.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { type ApprovalNeed, chooseApprovals, findNeed, findReject, isUsable } from './choose-approvals.js';
 import { withAdvisedRule } from './evaluator.js';
@@ -70,6 +75,20 @@ export function listPendingApprovals(state: VerifyState, now: string): PendingAp
       return grant === undefined ? [] : [describe(state, request, grant, now)];
     })
     .sort((a, b) => a.seq - b.seq);
+}
+
+/** One of them, by its denied action (`sha-256:…`); undefined where nothing waits for it, as it was allowed since. */
+export function findPendingApproval(
+  state: VerifyState,
+  eventId: string,
+  now: string,
+): PendingApproval | undefined {
+  const { actions, awaiting } = state.links;
+  const action = actions.get(fromDigestText(eventId));
+  if (action?.grant === undefined) return undefined;
+  const { grant, principalId, toolName, params } = action;
+  const request = awaiting.get(requestOfCall(principalId, grant.index, toolName, params));
+  return request?.place.eventId === eventId ? describe(state, request, grant, now) : undefined;
 }
 
 function describe(state: VerifyState, request: RequestedApproval, own: Grant, now: string): PendingApproval {

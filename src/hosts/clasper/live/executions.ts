@@ -167,7 +167,7 @@ function asksApproval({ settings: { approval } }: Asked, capabilities: readonly 
 
 /** Of the tenant's grant as much as is asked for, and no more than is left. */
 async function limitsUnder({ gate }: Asked, parent: KnownGrant, request: Request): Promise<Limits> {
-  const { balances } = await gate.ledger.budget(parent.id);
+  const balances = await gate.ledger.balances(parent.id);
   const left = (unit: string): Quantity | undefined => balances.find((each) => each.unit === unit)?.left;
   const usd = left(USD);
   const wanted = request.maxCost ?? request.estimatedCost;
@@ -531,7 +531,7 @@ async function stateOf(
   };
   const before = begun();
   if (before !== undefined) return before;
-  const request = (await gate.ledger.requests()).find(({ eventId }) => eventId === decision.id);
+  const request = await gate.ledger.request(decision.id);
   if (request === undefined) {
     // Another process may have begun it meanwhile.
     await book.sync();
