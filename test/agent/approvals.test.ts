@@ -75,12 +75,16 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     });
     const [waiting] = await ownerKey.requests();
     expect(waiting).toMatchObject({ eventId: asked.recorded.eventId, status: 'waiting', toolName: 'deploy' });
+    expect(await ownerKey.request(asked.recorded.eventId)).toEqual(waiting);
     const { eventId } = await ownerKey.approve(asked.recorded.eventId);
     expect((await ownerKey.requests())[0]).toMatchObject({ status: 'approved' });
+    expect(await ownerKey.request(asked.recorded.eventId)).toMatchObject({ status: 'approved' });
     expect((await agent.authorize(deploy('101', { env: 'other' }))).decisionCode).toBe('APPROVAL_REQUIRED');
     expect((await agent.authorize(deploy('102'))).decisionCode).toBe('APPROVAL_REQUIRED');
     const allowed = await agent.authorize(deploy('101'));
     expect(allowed).toMatchObject({ decision: 'allow', approvalIds: [eventId] });
+    for (const none of [asked.recorded.eventId, allowed.recorded.eventId, eventId, grantId])
+      expect(await ownerKey.request(none)).toBeUndefined();
     expect((await agent.authorize(deploy('101'))).decisionCode).toBe('APPROVAL_REQUIRED');
     const named = await agent.authorize({ ...deploy('101'), approvalIds: [eventId] });
     expect(named.decisionCode).toBe('APPROVAL_REUSED');

@@ -75,7 +75,9 @@ it('what is begun and reserved is known to the next by the index', async () => {
   const { permission } = await first.start(recorded.eventId, { paramsDigest: request(2).paramsDigest });
   await first.close();
   const second = await openLive(place);
+  const balances = await second.balances(grantId);
   const budget = await second.budget(grantId);
+  expect(balances).toEqual(budget.balances);
   expect(budget.started.map(({ eventId }) => eventId)).toEqual([permission.startId]);
   expect([await leftOf(second, grantId), await leftOf(second, grantId, 'usd')]).toEqual(['3', '5']);
   await second.abandon(recorded.eventId);
@@ -137,6 +139,22 @@ it.each([
   );
   await again.close();
   if (existsSync(`${place.path}.index`)) await expectRight(place, trust);
+});
+
+it('one request for approval is known to the next by the index', async () => {
+  const place = await largePlace();
+  const first = await openLive(place);
+  const approvalRules = [{ tools: ['*'], approvers: ['human:*'] }];
+  await grant(first, { meterCaps: { calls: 9 }, approvals: approvalRules });
+  const asked = [];
+  for (let n = 0; n < 3; n += 1) asked.push(await first.authorize(request(n)));
+  await first.close();
+  const second = await openLive(place);
+  const [, { recorded }] = asked;
+  const found = await second.request(recorded.eventId);
+  expect(found).toMatchObject({ eventId: recorded.eventId, seq: recorded.seq, status: 'waiting' });
+  expect((await second.requests())[1]).toEqual(found);
+  await second.close();
 });
 
 it('nothing is run where the policy trusts other keys than the ledger declares', async () => {

@@ -91,7 +91,9 @@ describe.each([
     clock.pass(11 * MINUTE);
     await ledger.close();
     const other = await openLive(place, { now: clock.now });
+    const balances = await other.balances(grantId);
     const budget = await other.budget(grantId);
+    expect(balances).toEqual(budget.balances);
     expect(budget.unstarted).toMatchObject([
       { eventId: old.eventId, seq: old.seq, occurredAt: '2026-03-01T10:00:00.000Z' },
       { eventId: late.eventId, expiresAt: '2026-03-01T10:51:00Z' },

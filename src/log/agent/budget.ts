@@ -3,19 +3,21 @@
 import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import { fromDigestText } from '../../base/value/digest.js';
-import { chainIds } from '../../rules/bounds/grant.js';
+import { type Balance, balancesOf } from '../../rules/bounds/balance.js';
+import { chainIds, type Grant } from '../../rules/bounds/grant.js';
 import {
-  findGrant,
   type GrantAccount,
   grantAccounts,
   listOpenStarts,
   reserveAllStarted,
   reserveStarted,
+  toAccount,
   type StartedAuthorization,
   type UnstartedAction,
   unstartedActions,
 } from '../../rules/report/accounts.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { heldGrants } from '../policy/running-starts.js';
 
 /** A grant's account; work that is started and not yet recorded counts as reserved. */
 export interface Budget extends GrantAccount {
@@ -43,15 +45,25 @@ export function listBudgets(state: VerifyState): Budget[] {
  * @throws NorthrootError `GRANT_NOT_FOUND`, `GRANT_DENIED`
  */
 export function findBudget(state: VerifyState, grantId: string): Budget {
-  const account = findGrant(state, grantId);
-  if (account === undefined) throw new NorthrootError('GRANT_NOT_FOUND', `no grant ${printable(grantId)}`);
-  if (state.links.grants.get(fromDigestText(grantId))?.decision !== 'allow')
-    throw new NorthrootError('GRANT_DENIED', `${grantId} was denied: it has no accounts`);
+  const account = toAccount(findAllowed(state, grantId));
   return {
     ...reserveStarted(state, account),
     started: byGrant(state, listOpenStarts(state)).get(grantId) ?? [],
     unstarted: byGrant(state, unstartedActions(state), MAX_UNSTARTED).get(grantId) ?? [],
   };
+}
+
+/** What one grant has left, as its budget says it. @throws as {@link findBudget} */
+export function findBalances(state: VerifyState, grantId: string): readonly Balance[] {
+  return balancesOf(heldGrants(state)(findAllowed(state, grantId)));
+}
+
+function findAllowed(state: VerifyState, grantId: string): Grant {
+  const grant = state.links.grants.get(fromDigestText(grantId));
+  if (grant === undefined) throw new NorthrootError('GRANT_NOT_FOUND', `no grant ${printable(grantId)}`);
+  if (grant.decision !== 'allow')
+    throw new NorthrootError('GRANT_DENIED', `${grantId} was denied: it has no accounts`);
+  return grant;
 }
 
 /** Lists each item under its grant and the grants above, at most `most` per grant. */

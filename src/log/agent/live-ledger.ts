@@ -69,7 +69,8 @@ import {
 import { LEDGER_OPTIONS } from '../writer/options.js';
 import type { WatchedRecords, WatchOptions } from '../writer/watch.js';
 import type { AskOptions, PatientOptions } from '../writer/withdrawal.js';
-import { type Budget, findBudget, listBudgets } from './budget.js';
+import type { Balance } from '../../rules/bounds/balance.js';
+import { type Budget, findBalances, findBudget, listBudgets } from './budget.js';
 import type { CallPricing } from './model-usage.js';
 import { Guard, type GuardedFunction, type GuardOptions, type LiveRequest } from './guard.js';
 
@@ -788,6 +789,17 @@ export class LiveLedger {
       isAnew: true,
     });
     return this.#keep(this.#ledger.decide(makes, ask));
+  }
+
+  /**
+   * What a grant (`sha-256:…`) has left of what it caps, as {@link LiveLedger.budget} says it, in a time that does not grow with what is open.
+   * @throws NorthrootError `GRANT_NOT_FOUND`, `GRANT_DENIED`
+   */
+  async balances(grantId: string, options: AskOptions = {}): Promise<readonly Balance[]> {
+    this.#assertOpen();
+    checkString('balances', 'grantId', grantId);
+    checkOptions('balances', options, ASK_TYPES);
+    return this.#ledger.inspect((_, deciding) => findBalances(deciding, grantId), options);
   }
 
   /** What every grant has left, other writers' records included; started work counts as reserved. By the trust policy, if there is one. */

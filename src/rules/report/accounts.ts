@@ -211,7 +211,7 @@ export function nameOfKey({ keyring }: VerifyState, keyid: string): string | und
   return keyring.find(keyid)?.key.name;
 }
 
-function toAccount(grant: Grant): GrantAccount {
+export function toAccount(grant: Grant): GrantAccount {
   return {
     eventId: grant.place.eventId,
     seq: grant.place.seq,

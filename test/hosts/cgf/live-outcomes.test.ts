@@ -151,9 +151,22 @@ describe('an outcome', () => {
     const no = { executed: false, success: false };
     expect((await server.report(adapter, decision, no)).status).toBe(200);
     expect((await server.report(adapter, decision, no)).status).toBe(200);
-    expect((await server.report(adapter, decision)).status).toBe(409);
     expect(await server.decide(adapter, toolCall('p3', 'ls'))).toMatchObject({ decision: 'ALLOW' });
     expect(executionsOf(place)).toMatchObject([{ error_code: 'ABANDONED' }]);
+  });
+
+  it('that was not executed, and was all the same, counts, once', async () => {
+    const place = new CgfPlace();
+    const [server, adapter] = await start(place);
+    const decision = await server.decide(adapter, toolCall('p1', 'ls'));
+    const no = { executed: false, success: false };
+    expect((await server.report(adapter, decision, no)).status).toBe(200);
+    const used = { actual_cost: { tokens: 1000 } };
+    for (let n = 0; n < 2; n += 1) expect((await server.report(adapter, decision, used)).status).toBe(200);
+    for (const other of [no, { actual_cost: { tokens: 1 } }])
+      expect((await server.report(adapter, decision, other)).status).toBe(409);
+    expect(executionsOf(place)).toMatchObject([{ error_code: 'ABANDONED' }, { outcome: 'success' }]);
+    expect(await judge(place.path)).toMatchObject({ verdict: 'violation', codes: ['AUTHORIZATION_REUSED'] });
   });
 
   it('of no decision, or of another adapter, is refused and changes nothing', async () => {

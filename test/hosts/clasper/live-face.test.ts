@@ -189,6 +189,77 @@ describe('an execution', () => {
     expect(await served.ask({ execution_id: 'exec3' })).toMatchObject({ body: { allowed: true } });
   });
 
+  it('whose steps were reported before its cost holds its cost, however often it is asked for', async () => {
+    const served = await live({}, { meterCaps: { usd: '10', 'clasper.steps': '100' } });
+    await register(served.send);
+    const first = await served.ask();
+    expect(await report(served, 'metrics', METRICS)).toMatchObject(OK);
+    expect(await served.ask()).toEqual(first);
+    const { send } = await served.another();
+    const again = await send('POST', '/api/execution/request', executionRequest());
+    expect(again.body).toEqual(first.body);
+    expect(await authorize(send)).toMatchObject({ body: { decision: 'allow' } });
+    expect(await report(served, 'cost', COST)).toMatchObject(OK);
+    const { balances } = await served.gate.ledger.budget(served.grantId);
+    expect(balances.map(({ unit, left }) => [unit, formatQuantity(left)])).toEqual([
+      ['clasper.steps', '97'],
+      ['usd', '9.75'],
+    ]);
+  });
+
+  it('of another adapter with the same id is another one, and so are its reports', async () => {
+    const served = await live({ signatures: 'warn' });
+    await served.ask();
+    const as = { 'x-adapter-token': token({ adapter_id: 'other' }) };
+    const asked = executionRequest({ adapter_id: 'other' });
+    const allowed = await served.send('POST', '/api/execution/request', asked, as);
+    expect(allowed).toMatchObject({ body: { allowed: true } });
+    const ids = {
+      tenant_id: 'dev-tenant',
+      workspace_id: 'dev-tenant',
+      execution_id: 'exec1',
+      trace_id: 't',
+    };
+    const told = { ...ids, adapter_id: 'other', ...COST, cost_usd: 0 };
+    expect(await served.send('POST', '/api/ingest/cost', told, as)).toMatchObject(OK);
+    const { send } = await served.another();
+    const own = { ...ids, adapter_id: 'openclaw', ...COST };
+    expect(await send('POST', '/api/ingest/cost', own)).toMatchObject(OK);
+    expect(await send('POST', '/api/ingest/cost', own)).toMatchObject(DUPLICATE);
+    const { balances } = await served.gate.ledger.budget(served.grantId);
+    expect(balances.map(({ left }) => formatQuantity(left))).toEqual(['9.75']);
+  });
+
+  it('is neither used nor ended from another workspace, nor beyond what a token may', async () => {
+    const served = await live({ signatures: 'warn' });
+    await served.ask({ requested_capabilities: ['filesystem.read', 'shell.exec'] });
+    const { send } = await served.another();
+    const as =
+      (claims: object): Live['send'] =>
+      (method, path, body) =>
+        send(method, path, body, { 'x-adapter-token': token(claims) });
+    const elsewhere = as({ workspace_id: 'w2' });
+    const denied = { body: { decision: 'deny', policy_id: 'execution_not_allowed' } };
+    expect(await authorize(elsewhere)).toMatchObject(denied);
+    const cost = {
+      tenant_id: 'dev-tenant',
+      workspace_id: 'w2',
+      execution_id: 'exec1',
+      trace_id: 't',
+      adapter_id: 'openclaw',
+      ...COST,
+    };
+    expect(await elsewhere('POST', '/api/ingest/cost', cost)).toMatchObject(
+      refused(403, 'execution_not_allowed'),
+    );
+    const narrow = as({ allowed_capabilities: ['filesystem'] });
+    expect(await authorize(narrow)).toMatchObject({ body: { decision: 'allow' } });
+    expect(await authorize(narrow, { tool: 'shell.exec' })).toMatchObject({
+      body: { decision: 'deny', policy_id: 'capability_not_allowed' },
+    });
+    expect(await authorize(send, { tool: 'shell.exec' })).toMatchObject({ body: { decision: 'allow' } });
+  });
+
   it.each([
     ['of another tenant', { tenant_id: 'other' }, 'Adapter scope mismatch'],
     ['of another adapter', { adapter_id: 'other' }, 'Adapter scope mismatch'],

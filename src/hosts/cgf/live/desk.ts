@@ -400,9 +400,9 @@ function isReported(ended: Ended | undefined, outcome: OutcomeReport): boolean {
   throw new Refusal(409, 'Another outcome was reported');
 }
 
-/** What was given back, and ran all the same. */
+/** What was given back, by its time or by a report, and ran all the same. */
 function isLate(ended: Ended, outcome: OutcomeReport): boolean {
-  return !ended.executed && ended.report === undefined && outcome.executed;
+  return !ended.executed && outcome.executed;
 }
 
 function isSame(ended: Ended, outcome: OutcomeReport): boolean {

@@ -42,6 +42,8 @@ export interface KnownExecution {
   /** The action that reserves its cost, `sha-256:…`. */
   readonly authorization: string;
   readonly at: string;
+  /** The check that says of which workspace it is; undefined where the ledger does not say it. */
+  readonly workspaceCheck: string | undefined;
 }
 
 export interface KnownDecision {
@@ -160,8 +162,9 @@ export class Book {
     return [...new Set(own.map(({ tenant }) => tenant))];
   }
 
-  report(sourceId: string): KnownReport | undefined {
-    return this.#reports.get(sourceId);
+  /** A report of an adapter. Another one of its tenant may name an execution of its own alike. */
+  report(principal: string, sourceId: string): KnownReport | undefined {
+    return this.#reports.get(`${principal} ${sourceId}`);
   }
 
   noteGrant({ id, principal, tools, caps, expiresAt, parentId }: NotedGrant): KnownGrant {
@@ -179,15 +182,21 @@ export class Book {
     return grant;
   }
 
-  noteExecution(principal: string, key: string, { grantId, authorization, at }: KnownExecution): void {
-    const known = this.#grants.get(grantId)?.id ?? grantId;
-    this.#executions.set(`${principal} ${key}`, { grantId: known, authorization, at: this.#same(at) });
+  noteExecution(principal: string, key: string, execution: KnownExecution): void {
+    const { grantId, at, workspaceCheck } = execution;
+    this.#executions.set(`${principal} ${key}`, {
+      ...execution,
+      grantId: this.#grants.get(grantId)?.id ?? grantId,
+      at: this.#same(at),
+      workspaceCheck: workspaceCheck && this.#same(workspaceCheck),
+    });
   }
 
   /** Of two reports of one thing the earlier record counts. */
-  noteReport(sourceId: string, report: KnownReport): void {
-    const before = this.#reports.get(sourceId);
-    if (before === undefined || report.seq < before.seq) this.#reports.set(sourceId, report);
+  noteReport(principal: string, sourceId: string, report: KnownReport): void {
+    const key = `${principal} ${sourceId}`;
+    const before = this.#reports.get(key);
+    if (before === undefined || report.seq < before.seq) this.#reports.set(key, report);
   }
 
   /** Takes a record. To take it again is harmless. */
@@ -244,6 +253,7 @@ export class Book {
       grantId,
       authorization: eventId,
       at: event.occurred_at,
+      workspaceCheck: event.checks?.find(({ check }) => check.startsWith(WORKSPACE_CHECK))?.check,
     });
   }
 
@@ -272,14 +282,16 @@ export class Book {
   #takeExecution(event: JsonObject, seq: number): void {
     const source = event['source'] as { readonly system?: string; readonly id?: string } | undefined;
     if (source?.system !== SYSTEM || typeof source.id !== 'string') return;
-    this.noteReport(source.id, { hash: stableHashOf(event['output_digest']), seq });
+    const principal = textIn(event, 'principal_id') ?? '';
+    this.noteReport(principal, source.id, { hash: stableHashOf(event['output_digest']), seq });
   }
 
   #takeEvidence(type: string, event: JsonObject, seq: number): void {
     const source = event['source'] as { readonly id?: string } | undefined;
+    const principal = textIn(event, 'principal_id') ?? '';
     if (typeof source?.id === 'string')
-      this.noteReport(source.id, { hash: textIn(event, 'payload_hash'), seq });
-    const isOwn = event['principal_id'] === hostPrincipal(textIn(event, 'tenant_id') ?? '');
+      this.noteReport(principal, source.id, { hash: textIn(event, 'payload_hash'), seq });
+    const isOwn = principal === hostPrincipal(textIn(event, 'tenant_id') ?? '');
     if (event['live'] !== LIVE || !isOwn) return;
     if (type === `x.${SYSTEM}.execution_pending`) this.#takeDecision(event);
     if (type === `x.${SYSTEM}.adapter_registered`) this.#takeAdapter(event);
@@ -352,6 +364,8 @@ export class Book {
 
 /** What marks evidence that the face itself looks up again. Importers write none of it. */
 export const LIVE = 'face';
+/** What the check of an execution's workspace begins with; the SHA-256 of its name follows. */
+export const WORKSPACE_CHECK = 'clasper.workspace:';
 const MAX_QUEUED = 10_000;
 /** How many bounds, and how many texts, are shared at once. */
 const MAX_SHARED = 1_000;

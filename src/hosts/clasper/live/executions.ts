@@ -14,6 +14,7 @@ import { compareQuantities, formatQuantity, type Quantity } from '../../../base/
 import { compareTimestamps } from '../../../base/value/timestamp.js';
 import { isToolPattern } from '../../../base/value/tool.js';
 import type { GateCall, GateDecision } from '../../../gate/gate.js';
+import { keyOfCall } from '../../../gate/request-key.js';
 import { assertNoPasskey } from '../../../gate/service/gate-service.js';
 import type { LiveLedger } from '../../../log/agent/live-ledger.js';
 import type { AuthorizationDecision } from '../../../log/policy/evaluator.js';
@@ -39,6 +40,7 @@ import {
   recordDenial,
   secondsOf,
   ttlOf,
+  workspaceCheckOf,
 } from './office.js';
 import { checkFields, invalidPayload, Refusal } from './refusal.js';
 
@@ -165,7 +167,7 @@ function asksApproval({ settings: { approval } }: Asked, capabilities: readonly 
 
 /** Of the tenant's grant as much as is asked for, and no more than is left. */
 async function limitsUnder({ gate }: Asked, parent: KnownGrant, request: Request): Promise<Limits> {
-  const { balances } = await gate.ledger.budget(parent.id);
+  const balances = await gate.ledger.balances(parent.id);
   const left = (unit: string): Quantity | undefined => balances.find((each) => each.unit === unit)?.left;
   const usd = left(USD);
   const wanted = request.maxCost ?? request.estimatedCost;
@@ -272,17 +274,22 @@ async function decideUnder(
   const decision = await gate.decide({
     ...callOf(asked, grant, request, COST),
     reserve: costOf(grant),
-    ...(asks && approval !== undefined
-      ? { found: { checks: [], approval: { approvers: approval.approvers } } }
-      : {}),
+    found: {
+      checks: [{ check: workspaceCheckOf(adapter), result: 'pass' }],
+      ...(asks && approval !== undefined ? { approval: { approvers: approval.approvers } } : {}),
+    },
   });
   noteDecision(facts, adapter, decision, EXECUTION_TOOL);
   if (!isAllow(decision)) return decision;
-  if (book.grant(grant.parentId ?? '')?.caps.has(STEPS) === true) {
+  const hasSteps = book.grant(grant.parentId ?? '')?.caps.has(STEPS) === true;
+  // Those of an execution that goes on may have been reported before its cost.
+  if (hasSteps && !(decision.isRepeated && (await hasReportedSteps(asked, request)))) {
     const steps = await decideSteps(asked, grant, request, grant.caps.get(STEPS) ?? ZERO);
     if (!isAllow(steps)) {
-      const nothing = { outcome: 'failure', errorCode: 'EXECUTION_NOT_ALLOWED' } as const;
-      await gate.settle({ ref: COST, session: request.executionId, principal: adapter.principal }, nothing);
+      // What somebody was told before may have begun.
+      const outcome = decision.isRepeated ? 'unknown' : 'failure';
+      const ended = { outcome, errorCode: 'EXECUTION_NOT_ALLOWED' } as const;
+      await gate.settle({ ref: COST, session: request.executionId, principal: adapter.principal }, ended);
       return steps;
     }
   }
@@ -291,8 +298,14 @@ async function decideUnder(
     grantId: grant.id,
     authorization: decision.authorization,
     at: gate.ledger.now(),
+    workspaceCheck: workspaceCheckOf(adapter),
   });
   return decision;
+}
+
+async function hasReportedSteps({ gate, adapter }: Asked, { executionId }: Named): Promise<boolean> {
+  const { spent } = await gate.ledger.findCall(adapter.principal, keyOfCall(executionId, METRICS));
+  return spent !== undefined;
 }
 
 /** What the execution may cost. Nothing is reserved of nothing. */

@@ -20,7 +20,7 @@ import { scopeDigest } from '../trace.js';
 import { isOf } from './adapters.js';
 import type { KnownGrant } from './book.js';
 import { decideSteps } from './executions.js';
-import { appendEvidence, type Asked, COST, costKeyOf, METRICS, sourceOf } from './office.js';
+import { appendEvidence, type Asked, COST, METRICS, ownExecution, sourceOf } from './office.js';
 import { checkFields, type Fields, Refusal } from './refusal.js';
 import { telemetryKeyOf } from './registry.js';
 import type { Report, ReportType } from './report.js';
@@ -84,17 +84,17 @@ export async function ingest(
   );
   if (different.length > 0)
     throw await refuse(asked, report, 'id_mismatch', `The envelope has another ${different.join(', ')}`);
-  const execution = book.execution(adapter.principal, costKeyOf(report.executionId));
+  const execution = ownExecution(asked, report.executionId);
   const grant = book.grant(execution?.grantId ?? '');
   if (grant === undefined)
     throw await refuse(asked, report, 'execution_not_allowed', 'Execution not allowed', 403);
-  const before = book.report(idOf(asked, report));
+  const before = book.report(adapter.principal, idOf(asked, report));
   if (before !== undefined && before.hash !== report.hash) return conflict(asked, report);
   const calls = await check(asked, report, grant, before !== undefined);
   // What was accepted before this process, or another, died is carried through.
   const isNew = await accept(asked, report, grant, calls);
   if (isNew) return { status: 'ok' };
-  const kept = book.report(idOf(asked, report));
+  const kept = book.report(adapter.principal, idOf(asked, report));
   return kept === undefined || kept.hash === report.hash ? { status: 'duplicate' } : conflict(asked, report);
 }
 
@@ -186,7 +186,7 @@ async function accept(
   if (type === 'metrics') {
     // They are reserved now, unless the tenant's grant bounds steps: then they were from the beginning. After the end of the grant the
     // report is kept as one that came late.
-    if (asked.book.report(idOf(asked, report)) === undefined)
+    if (asked.book.report(asked.adapter.principal, idOf(asked, report)) === undefined)
       await decideSteps(
         asked,
         grant,
@@ -209,7 +209,7 @@ async function settleOwn(
 ): Promise<boolean> {
   const { gate, adapter, book } = asked;
   const id = idOf(asked, report);
-  if (book.report(id) !== undefined) return false;
+  if (book.report(adapter.principal, id) !== undefined) return false;
   const name = { ref, session: report.executionId, principal: adapter.principal };
   const outcome: CallOutcome = {
     // No report says how the execution ended.
@@ -221,11 +221,11 @@ async function settleOwn(
   };
   const recorded = await settle(() => gate.settle(name, outcome));
   if (recorded !== undefined) {
-    book.noteReport(id, { hash: report.hash, seq: recorded.seq });
+    book.noteReport(adapter.principal, id, { hash: report.hash, seq: recorded.seq });
     return true;
   }
   await book.sync();
-  if (book.report(id) !== undefined) return false;
+  if (book.report(adapter.principal, id) !== undefined) return false;
   // It was ended, and charged as reserved, before anybody reported of it.
   return (await appendOnce(asked, report)) === 'new';
 }
@@ -275,7 +275,7 @@ function nameIn(payload: SourceObject, name: string): string | undefined {
 async function appendOnce(asked: Asked, report: Report): Promise<'new' | 'same' | 'other'> {
   const { adapter, book } = asked;
   const id = idOf(asked, report);
-  if (book.report(id) === undefined) {
+  if (book.report(adapter.principal, id) === undefined) {
     const source = { id, bytes: report.bytes };
     const recorded = await appendEvidence(
       asked,
@@ -285,9 +285,9 @@ async function appendOnce(asked: Asked, report: Report): Promise<'new' | 'same' 
       source,
     );
     await book.sync();
-    if (book.report(id)?.seq === recorded.seq) return 'new';
+    if (book.report(adapter.principal, id)?.seq === recorded.seq) return 'new';
   }
-  return book.report(id)?.hash === report.hash ? 'same' : 'other';
+  return book.report(adapter.principal, id)?.hash === report.hash ? 'same' : 'other';
 }
 
 const KINDS: Readonly<Record<ReportType, string>> = {
@@ -361,7 +361,7 @@ async function appendAttempt(
   const { adapter, book } = asked;
   const { executionId, type, hash, bytes } = report;
   const id = sourceIdOf(claimId(kind, adapter.tenant, executionId, type, hash, reason));
-  if (book.report(id) !== undefined) return;
+  if (book.report(adapter.principal, id) !== undefined) return;
   const facts = { ...factsOf(report), ...(reason === '' ? {} : { reason }) };
   await appendEvidence(asked, `telemetry_${kind}`, adapter.principal, facts, { id, bytes });
 }

@@ -14,7 +14,7 @@ import { sourceIdOf } from '../../shared/names.js';
 import { SYSTEM } from '../desk.js';
 import { EXECUTION_TOOL } from '../scope.js';
 import type { Adapter } from './adapters.js';
-import { type Book, LIVE } from './book.js';
+import { type Book, type KnownExecution, LIVE, WORKSPACE_CHECK } from './book.js';
 
 export interface Settings {
   readonly secrets: { readonly adapter: string; readonly tool: string; readonly decision: string };
@@ -45,6 +45,21 @@ const REPORT_MS = 15 * 60_000;
 /** The key by which the ledger knows an execution. */
 export function costKeyOf(executionId: string): string {
   return keyOfCall(executionId, COST);
+}
+
+/** What a decision on an execution says of its workspace, which is in no name of the ledger. */
+export function workspaceCheckOf({ workspace }: Pick<Adapter, 'workspace'>): string {
+  return `${WORKSPACE_CHECK}${sha256Digest(encodeUtf8(workspace)).b64}`;
+}
+
+/** An execution of the adapter, and of its workspace. */
+export function ownExecution(
+  { book, adapter }: Pick<Asked, 'book' | 'adapter'>,
+  executionId: string,
+): KnownExecution | undefined {
+  const known = book.execution(adapter.principal, costKeyOf(executionId));
+  const check = known?.workspaceCheck;
+  return check === undefined || check === workspaceCheckOf(adapter) ? known : undefined;
 }
 
 /** In seconds since 1970. */

@@ -15,6 +15,7 @@ import {
   costKeyOf,
   EMPTY,
   noteDecision,
+  ownExecution,
   readJson,
   recordDenial,
   secondsOf,
@@ -42,17 +43,21 @@ export async function authorizeTool(asked: Asked, body: SourceObject): Promise<o
   const params = plainJson(scope) as JsonObject | undefined;
   if (params === undefined)
     throw invalidPayload({ requested_scope: 'Expected values that can be held exactly' });
-  const known = book.execution(adapter.principal, costKeyOf(executionId));
+  const known = ownExecution(asked, executionId);
   const grant = book.grant(known?.grantId ?? '');
   const { open } =
     known === undefined ? {} : await gate.ledger.findCall(adapter.principal, costKeyOf(executionId));
   const isOwn = toolOf(tool) === EXECUTION_TOOL;
-  if (grant === undefined || open === undefined || isOwn) {
+  // The execution may have been asked for by another token, for more.
+  const isStated = adapter.capabilities.some((each) => isWithin(toolOf(tool), toolOf(each)));
+  if (grant === undefined || open === undefined || isOwn || !isStated) {
     const [code, reason] = isOwn
       ? ['TOOL_NOT_ALLOWED', 'it stands for executions']
       : grant === undefined
         ? ['EXECUTION_NOT_ALLOWED', 'the execution was not allowed']
-        : ['EXECUTION_ENDED', 'the execution has reported its cost'];
+        : open === undefined
+          ? ['EXECUTION_ENDED', 'the execution has reported its cost']
+          : ['CAPABILITY_NOT_ALLOWED', 'the token has not the capability'];
     await recordDenial(asked, params, code, reason, { tool: toolOf(tool) });
     return { decision: 'deny', reason: 'policy_denied', policy_id: code.toLowerCase() };
   }
@@ -105,4 +110,9 @@ export async function authorizeTool(asked: Asked, body: SourceObject): Promise<o
       explanation: 'within the grant',
     },
   };
+}
+
+/** Whether a tool has a capability's name, or lies below it. */
+function isWithin(tool: string, capability: string): boolean {
+  return tool === capability || tool.startsWith(`${capability}.`);
 }

@@ -124,7 +124,9 @@ async function faultOf(
   if (open === undefined) {
     if (spent === undefined) return 'tool_token_invalid_or_reused';
     // What nobody reported in time was ended as unknown: the token was used by no trace.
-    return book.report(jti) === undefined || isKnown ? undefined : 'tool_token_invalid_or_reused';
+    return book.report(adapter.principal, jti) === undefined || isKnown
+      ? undefined
+      : 'tool_token_invalid_or_reused';
   }
   if (open.toolName !== toolOf(textAt(call, 'data', 'toolName') ?? '')) return 'tool_token_other_tool';
   const time = timeOfText(textAt(call, 'timestamp'));
@@ -142,7 +144,8 @@ export async function settleCalls(
     calls.map(async ({ jti, done }) => {
       const name = { ref: jti, session: executionId, principal: adapter.principal };
       const { recorded } = await gate.settle(name, { ...done, source: sourceOf(jti, bytes) });
-      if (recorded !== undefined) book.noteReport(jti, { hash: undefined, seq: recorded.seq });
+      if (recorded !== undefined)
+        book.noteReport(adapter.principal, jti, { hash: undefined, seq: recorded.seq });
     }),
   );
 }
