@@ -893,7 +893,7 @@ export class Gate {
     try {
       return await this.ledger.record(
         kept.authorization,
-        { ...outcome, ...start, isDatedNow: true },
+        { ...outcome, ...start, isDatedNow: true, mayBreakBounds: true },
         { ...options, mayWait },
       );
     } catch (error) {
