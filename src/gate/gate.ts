@@ -626,7 +626,7 @@ export class Gate {
     for (let count = 1; ; count += 1) {
       const key = keyOfTry(requestKey, count);
       const decision = await this.#decideOnce(call, prepared, key, ref, options);
-      const mayTryAgain = decision.code === 'AUTHORIZATION_REUSED' && decision.isRepeated && count < tries;
+      const mayTryAgain = TRIED_AGAIN.has(decision.code) && decision.isRepeated && count < tries;
       // A released call that is asked for again has another key (SPEC §8 rule 18).
       if (!mayTryAgain || (await this.ledger.findCall(principal, key)).released === undefined)
         return decision;
@@ -893,7 +893,7 @@ export class Gate {
     try {
       return await this.ledger.record(
         kept.authorization,
-        { ...outcome, ...start, isDatedNow: true },
+        { ...outcome, ...start, isDatedNow: true, mayBreakBounds: true },
         { ...options, mayWait },
       );
     } catch (error) {
@@ -1063,8 +1063,12 @@ type Ended = Appended | typeof ASKED_AGAIN | undefined;
 /** The most calls without an id that are looked at to find the oldest. */
 const MAX_LOOK_BACK = 64;
 
+/** Codes for a repeated call that may have been released: also just now, since the clock was set back behind its authorization. */
+const TRIED_AGAIN: ReadonlySet<string> = new Set(['AUTHORIZATION_REUSED', 'EXECUTION_BEFORE_AUTHORIZATION']);
+
 /** Codes of refusals by the rules, for which nothing is wrong with the ledger. */
 const REFUSALS: ReadonlySet<string> = new Set([
+  'EXECUTION_BEFORE_AUTHORIZATION',
   'GRANT_REVOKED',
   'GRANT_EXPIRED',
   'ACTION_EXPIRED',

@@ -83,6 +83,16 @@ describe.each([-10, 10])('set by %i minutes', (minutes) => {
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('lets a call begin that was allowed before', async () => {
+    const { place, clock, gate } = await open();
+    await gate.decide({ ...call('a'), start: false });
+    clock.setTo(minutes * MINUTE_MS);
+    expect((await gate.decide(call('a'))).effect).toBe('allow');
+    await gate.settle('a', { outcome: 'success' });
+    expect((await gate.ledger.budget()).map(({ unstarted }) => unstarted)).toEqual([[]]);
+    expect(await place.verdict()).toBe('ok');
+  });
+
   it('makes a checkpoint due, whichever way', async () => {
     const { place, clock, gate } = await open({ checkpointEvery: { milliseconds: MINUTE_MS } });
     const count = (): number => place.events().filter(({ event_type: type }) => type === 'checkpoint').length;

@@ -1,5 +1,6 @@
 /** The gate: decides before calls, settles after them, and knows each by its host's id. */
 
+import { systemClock } from '../../src/base/clock.js';
 import { describe, expect, it } from 'vitest';
 import { readContent } from '../../src/log/contents/content-folder.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
@@ -288,6 +289,26 @@ describe.each([
     });
     expect(await place.verdict()).toBe('ok');
   });
+
+  it.each([{ concurrencyLimit: 1 }, { rateLimits: { 'calls.per_min': 1 } }])(
+    'records what ran of calls that were not begun, though it broke %o',
+    async (bound) => {
+      const place = makePlace();
+      const { grantId } = await openGate(place, { meterCaps: { usd: '1' }, ...bound });
+      let ms = Date.now();
+      const gate = await reopen(place, { clock: { ...systemClock, now: () => ms, ticks: () => ms } });
+      const refs = ['a', 'b'];
+      for (const ref of refs) await gate.decide({ ...READ, ref, start: false, reserve: { usd: '0.5' } });
+      ms += 1_000;
+      const verdicts: unknown[] = [];
+      for (const ref of refs) {
+        const { recorded } = await gate.settle(ref, { outcome: 'success', used: { usd: '0.5' } });
+        verdicts.push(recorded?.verdict);
+      }
+      expect(verdicts).toEqual(['ok', 'violation']);
+      expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0');
+    },
+  );
 
   it('means the last try of a call, whatever it knows of one that another gate gave back', async () => {
     const place = makePlace();

@@ -94,6 +94,11 @@ export interface DoneExecution extends ExecutionOutcome {
    * Whether the record is dated when it is made, after those of calls that came first. Otherwise it is dated `endedAt`. Default false.
    */
   readonly isDatedNow?: boolean;
+  /**
+   * Whether it is recorded whatever bound it breaks, by a violation. Otherwise that holds of amounts, and what breaks another bound is
+   * refused, unless it was begun. Default false.
+   */
+  readonly mayBreakBounds?: boolean;
 }
 
 /** How to settle a start whose end was never recorded. */
@@ -183,6 +188,7 @@ const DONE_TYPES: OptionTypes<DoneExecution> = {
   toolName: 'string',
   start: ['string', 'boolean'],
   isDatedNow: 'boolean',
+  mayBreakBounds: 'boolean',
 };
 
 const ABANDON_TYPES: OptionTypes<AbandonOptions> = {
@@ -449,7 +455,7 @@ export class LiveLedger {
     checkString('record', 'authorizationId', authorizationId);
     checkOptions('record', done, DONE_TYPES);
     checkOptions('record: options', options, PATIENT_TYPES);
-    const { toolName, start, isDatedNow = false, ...outcome } = done;
+    const { toolName, start, isDatedNow = false, mayBreakBounds, ...outcome } = done;
     const { startedAt, endedAt, errorCode, meterUsed } = outcome;
     const { meterBasis, modelId, provider, pricingSnapshotDigest } = outcome;
     checkDetails('record', { meterBasis, modelId, provider, pricingSnapshotDigest });
@@ -460,7 +466,7 @@ export class LiveLedger {
       const permission = findPermission(state, id, {
         now: startedAt,
         meterUsed,
-        done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
+        done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0, mayBreakBounds },
         ...defined({ toolName, start }),
       });
       assertNoSlice(permission);

@@ -71,6 +71,8 @@ export interface ExecutionRequest {
     readonly endedAt: string;
     /** Whether nothing was executed, and the reservation is released (SPEC §8 rule 8). */
     readonly isRelease: boolean;
+    /** Whether what ran is recorded whatever bound it breaks, which its finding says. */
+    readonly mayBreakBounds?: boolean | undefined;
   };
 }
 
@@ -465,10 +467,9 @@ function judge(
     if (own === undefined) return [...imported, ...errors];
     return [...judgeSoundness(own), ...imported, ...errors, ...judgeOverdraft(own)];
   }
-  return [
-    ...errorsOf([]),
-    ...errors.filter(({ code }) => isFindingCode(code) && CODE_PAGES[code].class === 'invalid'),
-  ];
+  const isInvalid = ({ code }: Denial): boolean =>
+    isFindingCode(code) && CODE_PAGES[code].class === 'invalid';
+  return [...(done.mayBreakBounds === true ? [] : errorsOf([])), ...errors.filter(isInvalid)];
 }
 
 /** The grant with everything that runs counted, except a start that is taken over. */
