@@ -94,7 +94,13 @@ describe('a service is there for others', () => {
     ).join('');
     // Each sends all of its requests before it reads an answer.
     const flood = await dialMany(socket, 4, text);
-    await expectServed(socket);
+    // So is who asks beside them, who comes again as told.
+    let mine = await send(socket, '/v1/decide', { ...READ, ref: 'mine' });
+    for (; mine.status === 503; mine = await send(socket, '/v1/decide', { ...READ, ref: 'mine' })) {
+      expect(mine.headers['retry-after']).toBeDefined();
+      await pause();
+    }
+    expect(mine.body['effect']).toBe('allow');
     for (const { connection } of flood) connection.end();
     const answers = (await Promise.all(flood.map(({ answered }) => answered))).join('');
     const statuses = [...answers.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status);
