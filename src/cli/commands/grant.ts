@@ -98,8 +98,8 @@ const RULE_FLAGS = {
   'approvals.maxAgeSeconds': '--approval-age',
 } as const;
 
-/** What calls use without that anybody reports it, or by a price: a unit that is not among them may be misspelt. */
-const COUNTED_UNITS: readonly string[] = ['calls', 'time.ms', USD, ...PRICE_UNITS];
+/** What northroot itself meters: calls, prices, tools that act. A unit that is not among them may be misspelt. */
+const COUNTED_UNITS: readonly string[] = ['calls', 'time.ms', 'bytes.evidence', USD, ...PRICE_UNITS];
 
 const NOTES = `
 The signer is the grantor: the key must have the role authority or, with --parent, belong to the
