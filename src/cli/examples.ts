@@ -54,7 +54,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   ],
   grant: [
     "northroot grant ledger.jsonl --to agent:a1 --tool 'fs.*' --cap usd=5 --cap calls=100 --expires 2h",
-    "northroot grant ledger.jsonl --to agent:a1 --tool '*' --cap tokens=1000000 --rate tokens.per_5h=100000 --action-cap tokens=20000",
+    "northroot grant ledger.jsonl --to agent:a1 --tool '*' --cap tokens.output=1000000 --rate tokens.output.per_5h=100000 --action-cap tokens.output=20000",
     'northroot grant ledger.jsonl --to agent:a2 --parent 4 --cap usd=1 --expires 30m --key a1.pem',
     "northroot grant ledger.jsonl --to agent:a1 --tool net.get --cap calls=10 --intent 'release 1.2' --expires 2026-12-31T18:00:00+01:00",
     "northroot grant ledger.jsonl --to agent:a1 --tool deploy --cap usd=1000 --approve-tool deploy --approve-above usd=100 --approver 'human:*'",

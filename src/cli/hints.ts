@@ -59,6 +59,8 @@ const HINTS: Readonly<Record<string, Hint>> = {
   GRANT_DENIED: GRANTS,
   GRANT_NOT_A_GRANT: GRANTS,
   GRANT_NOT_FOUND: GRANTS,
+  GRANT_REVOKED:
+    'northroot budget LEDGER says what is in force; what was stopped gives its reservation back: northroot record LEDGER --auth ID --abandon',
   GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
   IMPORTED_AUTHORITY: IMPORTED_HINT,
   REQUEST_ALLOWED: 'northroot approvals LEDGER lists what waits for approval',

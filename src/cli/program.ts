@@ -193,7 +193,12 @@ export function makeProgram(groups: Groups, run: Run): Command {
     .commandsGroup(REFERENCE)
     .helpCommand('help [command]', 'show the help of a command')
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true, optionDescription: describeOption })
+    .configureHelp({
+      showGlobalOptions: true,
+      // Not those of a command for its subcommands, which take none of them.
+      visibleGlobalOptions: (command) => (command === program ? [] : [...program.options]),
+      optionDescription: describeOption,
+    })
     .configureOutput({
       outputError: (text, write) => {
         const [, problem = '', suggestion] = /^error: (.*?)(?:\n(\(Did you mean .*\)))?\n$/s.exec(text) ?? [];

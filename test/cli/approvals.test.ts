@@ -137,7 +137,10 @@ describe('suspend, resume and revoke', () => {
     parse<ResultJson>(expectOk(shop.run(['suspend', L, seq, ...stop])));
     expect(authorize('50').decision.decision_code).toBe('GRANT_REVOKED');
     const run = shop.run(['record', L, '--auth', open.event_id, '--key', 'agent.pem', '--', 'true']);
-    expect(run.status).not.toBe(0);
+    expectError(run, 1, 'GRANT_REVOKED');
+    // What it reserved is not free by itself.
+    expect(run.stderr).toContain('--abandon');
+    expectOk(shop.run(['record', L, '--auth', open.event_id, '--abandon', '--key', 'agent.pem']));
     expectOk(shop.run(['resume', L, seq, '--reason', 'OVER']));
     expect(authorize('50').decision.decision).toBe('allow');
     const { event_id: late } = authorize('300').decision;

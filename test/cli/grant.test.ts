@@ -76,6 +76,26 @@ describe('grant', () => {
     expect(await codesOf(L)).toEqual([]);
   });
 
+  it.each([
+    ['calls=2,usd=1,tokens.output=5,time.ms=9', '', ''],
+    ['call=2', 'call', 'calls'],
+    ['usd=1,eur=5', 'eur', ''],
+  ])('of %s says which cap nothing counts by itself', (caps, unit, meant) => {
+    const run = shop.run(['grant', L, '--to', 'agent:a3', '--tool', 'x', '--cap', caps]);
+    expectOk(run);
+    const notes = run.stderr.split('\n').filter((line) => line.startsWith('note:'));
+    expect(notes).toHaveLength(unit === '' ? 0 : 1);
+    if (unit !== '') expect(notes[0]).toContain(` ${unit} `);
+    if (meant !== '') expect(notes[0]).toContain(` ${meant}?`);
+  });
+
+  it('says which calls need approval, and by whom', () => {
+    const rule = ['--approve-tool', 'deploy', '--approve-above', 'usd=100', '--approver', 'human:olga'];
+    const run = shop.run(['grant', L, '--to', 'agent:a3', '--tool', 'deploy', '--cap', 'usd=500', ...rule]);
+    expectOk(run);
+    for (const word of ['deploy', '100 usd', 'human:olga']) expect(run.stderr).toContain(word);
+  });
+
   it('takes intents from files and as a list, and says when a text names a file', () => {
     shop.write('intent.json', '{"task": "release"}');
     const run = shop.run([

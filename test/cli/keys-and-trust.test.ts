@@ -242,6 +242,20 @@ describe('key revoke', () => {
     expect(other.stderr).not.toContain('r.jsonl.key');
   });
 
+  it('takes the file of a key, and says that its records need a seal', () => {
+    init('file.jsonl');
+    const leaked = keygen('leaked.pem');
+    expectOk(shop.run(['key', 'add', 'file.jsonl', 'leaked.pem']));
+    expectOk(append('file.jsonl', 1, '--key', 'leaked.pem'));
+    expectRefused('file.jsonl', 2, 'USAGE', ['key', 'revoke', 'file.jsonl', 'r.pem']);
+    const run = shop.run(['key', 'revoke', 'file.jsonl', 'leaked.pem']);
+    expect(parse<Changed>(expectOk(run)).key.keyid).toBe(leaked.keyid);
+    expect(run.stderr).toContain('checkpoint');
+    expect(verify('file.jsonl').verdict).toBe('invalid');
+    expectOk(shop.run(['checkpoint', 'file.jsonl']));
+    expectSound('file.jsonl');
+  });
+
   it('once, and for good', () => {
     expectRefused('r.jsonl', 2, 'USAGE', ['key', 'revoke', 'r.jsonl', keyid]);
     expectRefused('r.jsonl', 1, 'SCHEMA', ['key', 'add', 'r.jsonl', 'r.pem']);

@@ -174,6 +174,11 @@ describe.each(PATHS)('the help of %s', (...words) => {
     expect(text.split('\n\n')[1]?.trim()).not.toBe('');
   });
 
+  it('calls global what every command takes', () => {
+    const [, globals = ''] = /\nGlobal Options:\n((?: .*\n)+)/.exec(text) ?? [];
+    expect(globals.match(/--[a-z-]+/g)).toEqual(['--version', '--quiet']);
+  });
+
   it('lists only options that are taken', () => {
     const flags: string[][] = [];
     for (const entry of options.split(/\n(?= {2}-)/)) {

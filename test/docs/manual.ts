@@ -22,6 +22,13 @@ const ENVIRONMENT = [
 const FILES = [
   ['LEDGER.key', "the ledger's own private key, as init makes it"],
   ['LEDGER.checkpoint', 'the note of its last checkpoint'],
+  [
+    'LEDGER.position',
+    'the last acknowledged position, by which writers detect a rollback; beside a named key as ID.position',
+  ],
+  ['LEDGER.index', 'the index of a large ledger: a cache'],
+  ['LEDGER.contents', 'parameters and other contents, by digest, where they are kept'],
+  ['LEDGER.sock', 'the socket of northroot serve'],
   ['LEDGER.torn-OFFSET', 'what a crash left of a record at its end, saved when it was cut off'],
 ] as const;
 

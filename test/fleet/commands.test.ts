@@ -120,6 +120,16 @@ describe('init --slice', () => {
   });
 });
 
+describe('a grant of every tool', () => {
+  it('allows no slices, and the hint names the tool that does', () => {
+    expectOk(shop.run(['init', 'p-any']));
+    expectOk(shop.run(['grant', 'p-any', '--to', 'agent:a1', '--tool', '*', '--cap', 'usd=100']));
+    const denied = shop.run(init('c-any', 'p-any'));
+    expect(denied.status).toBe(3);
+    expect(denied.stderr).toMatch(/^hint: .*--tool northroot\.slice$/m);
+  });
+});
+
 function linesOf(name: string): number {
   return shop.has(name) ? readFileSync(shop.path(name)).filter((byte) => byte === 0x0a).length : 0;
 }

@@ -56,6 +56,21 @@ async function serve(...caps: readonly string[]): Promise<Served> {
   return { running, names, url, token, reader, ask };
 }
 
+describe('a service without the key of its ledger', () => {
+  it.each([
+    ['says so when it starts', [], true],
+    ['says nothing where no signatures are required', ['--unsigned'], false],
+  ])('%s', async (_what, args, isSaid) => {
+    const ledger = `keyless-${args.length}.jsonl`;
+    expectOk(shop.run(['init', ledger, ...args]));
+    if (isSaid) shop.remove(`${ledger}.key`);
+    const running = shop.start(['serve', ledger]);
+    onTestFinished(() => running.kill('SIGKILL'));
+    await running.until(({ stderr, hasEnded }) => stderr.includes('serves ') || hasEnded);
+    expect(running.stderr.includes(`${ledger}.key`)).toBe(isSaid);
+  });
+});
+
 describe('a service of two ledgers', () => {
   it('decides by each on its own socket and below its own path, and keeps them apart', async () => {
     const { running, names, url, token, ask } = await serve('calls=1', 'calls=2');

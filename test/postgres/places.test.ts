@@ -87,7 +87,11 @@ describe.skipIf(hasNoPostgres)('the URL of a database', () => {
     expect(shop.files('.').filter((name) => /postgres/i.test(name))).toEqual([]);
     expectError(run('verify', url('x').replace('postgres:', 'PostgreSQL:')), 2, 'FILE_NOT_FOUND');
     expectError(run('status', `postgres://u:${SECRET}@127.0.0.1:1/db#x`), 2, 'STORE_UNREACHABLE');
-    expectError(run('log', url('x').replace('/postgres#', '/none#')), 2, 'FILE_NOT_FOUND');
+    const noDatabase = url('x').replace('/postgres#', '/none#');
+    expectError(run('log', noDatabase), 2, 'FILE_NOT_FOUND');
+    const made = run('init', noDatabase);
+    expectError(made, 2, 'FILE_NOT_FOUND');
+    expect(made.stderr).toContain('createdb');
     expectError(run('index', url('x')), 2, 'USAGE');
     expectError(run('repair', url('x')), 2, 'USAGE');
   });

@@ -40,7 +40,10 @@ interface TokenOptions {
 const POLL_MS = 2_000;
 
 export function addGate(program: Command, run: Run): void {
-  const gate = program.command('gate').summary('what stands open at a gate, and tokens of its clients');
+  const gate = program
+    .command('gate')
+    .summary('show what is open at a gate, or make tokens of its clients')
+    .description('Shows what is open at a gate (northroot serve), or makes tokens of its clients.');
   gate
     .command('status')
     .summary('show open calls, budgets and who waits for approval')

@@ -2,13 +2,21 @@
 
 import { type Command, Option } from 'commander';
 import { printable } from '../../base/bytes/printable.js';
+import { didYouMean } from '../../base/bytes/did-you-mean.js';
 import { defined } from '../../base/defined.js';
 import { ingestJson } from '../../base/json/ingest.js';
 import type { JsonValue } from '../../base/json/value.js';
 import type { Meter } from '../../base/value/meter.js';
 import { formatQuantity } from '../../base/value/quantity.js';
 import { resolveTime } from '../../base/value/when.js';
-import type { AuthorizationEvent, Bounds, ResourceRef, Source } from '../../format/schema/generated/types.js';
+import type {
+  ApprovalRule,
+  AuthorizationEvent,
+  Bounds,
+  ResourceRef,
+  Source,
+} from '../../format/schema/generated/types.js';
+import { PRICE_UNITS, USD } from '../../gate/price/units.js';
 import { kindOfPath } from '../../log/fs/file-system.js';
 import { draftSliceGrant, grantSlice } from '../../log/fleet/grant-slice.js';
 import type { GivenSlice } from '../../log/fleet/slice.js';
@@ -89,6 +97,9 @@ const RULE_FLAGS = {
   'approvals.count': '--approvals',
   'approvals.maxAgeSeconds': '--approval-age',
 } as const;
+
+/** What northroot itself meters: calls, prices, tools that act. A unit that is not among them may be misspelt. */
+const COUNTED_UNITS: readonly string[] = ['calls', 'time.ms', 'bytes.evidence', USD, ...PRICE_UNITS];
 
 const NOTES = `
 The signer is the grantor: the key must have the role authority or, with --parent, belong to the
@@ -188,7 +199,18 @@ async function grant(context: Context, path: string, options: GrantCommandOption
     parentId === undefined ? undefined : (state, now) => void findParent(state, parentId, now),
   );
   terminal.say(describeGrant(event as AuthorizationEvent, appended.seq, signer));
+  sayUncounted(context, said);
   return 0;
+}
+
+/** A cap on a misspelt unit bounds nothing, and no later command refuses it. */
+function sayUncounted({ terminal }: Context, { meterCaps, actionCaps }: SaidOptions): void {
+  for (const unit of new Set(Object.keys({ ...meterCaps, ...actionCaps }))) {
+    if (COUNTED_UNITS.includes(unit)) continue;
+    const meant = didYouMean(unit, COUNTED_UNITS);
+    const text = `note: a cap on ${unit} bounds only calls that reserve or report ${unit}`;
+    terminal.say(meant === undefined ? text : `${text}: ${meant}`);
+  }
 }
 
 /** The grant that spends a slice, made once. */
@@ -387,19 +409,29 @@ function describeGrant(event: AuthorizationEvent, seq: number, signer: string | 
   const { authorization, principal_id: principal } = event;
   const bounds = (authorization.kind === 'grant' && authorization.bounds) || {};
   const { expires_at: until, not_before: from, allowed_tools: tools = [], meter_caps: caps = [] } = bounds;
-  const { action_caps: each = [], rate_limits: rates = [] } = bounds;
+  const { action_caps: each = [], rate_limits: rates = [], approvals: rules = [] } = bounds;
   const by = signer === undefined ? 'not signed' : `signed by key ${signer}`;
   const parts = [
     `granted ${printable(principal)} ${printable(tools.join(' '), 400)}`,
     `at most ${listAmounts(caps)}`,
     ...(each.length === 0 ? [] : [`${listAmounts(each)} for one action`]),
     ...(rates.length === 0 ? [] : [listAmounts(rates)]),
+    ...rules.map(describeRule),
     ...(from === undefined ? [] : [`from ${from}`]),
     until === undefined ? 'without an end' : `until ${until}`,
     by,
     `seq ${seq}`,
   ];
   return parts.join(', ');
+}
+
+/** `approval of deploy above 100 usd by 2 of human:*`. */
+function describeRule({ tools, above = [], approvers, count = 1 }: ApprovalRule): string {
+  const beyond = above.length === 0 ? '' : ` above ${listAmounts(above)}`;
+  return printable(
+    `approval of ${tools.join(' ')}${beyond} by ${String(count)} of ${approvers.join(' ')}`,
+    400,
+  );
 }
 
 function listAmounts(vector: readonly Meter[]): string {

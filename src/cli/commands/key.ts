@@ -16,6 +16,7 @@ import {
 } from '../../format/key/public-key.js';
 import { isKeyName } from '../../format/key/vkey.js';
 import type { Key } from '../../format/schema/generated/types.js';
+import { kindOfPath } from '../../log/fs/file-system.js';
 import { renderKeyList } from '../../out/text/key-list.js';
 import { type ListedKey, readKeyList } from '../../rules/report/key-list.js';
 import type { Role } from '../../rules/trust/authority.js';
@@ -75,12 +76,25 @@ export function addKey(program: Command, run: Run): void {
       'Appends a key event: from then on the key may not sign. What it signed before stays valid where a checkpoint covers it: run northroot checkpoint, before or after. The event must be signed by a key with the role admin.',
     )
     .argument('<ledger>', 'the file or folder')
-    .argument('<keyid>', 'the keyid, or a prefix of it; after -- if it is short and begins with -')
-    .action((ledger: string, keyid: string, options: ChangeOptions) =>
-      run((context) =>
-        change(context, ledger, options, (keys) => ({ action: 'revoke', key: findEntry(keys, keyid) })),
-      ),
+    .argument(
+      '<key>',
+      'its keyid, or a prefix of it, after -- if it is short and begins with -; or a file with the public or private key',
+    )
+    .action((ledger: string, key: string, options: ChangeOptions) =>
+      run(async (context) => {
+        const keyid = await keyidOf(key);
+        return change(context, ledger, options, (keys) => ({
+          action: 'revoke',
+          key: findEntry(keys, keyid),
+        }));
+      }),
     );
+}
+
+/** The keyid of a file with a key; what names no file is one. */
+async function keyidOf(key: string): Promise<string> {
+  if ((await kindOfPath(key).catch(() => 'missing')) !== 'file') return key;
+  return (await parseFile(key, MAX_KEY_BYTES, readKeyFile)).publicKey.keyid;
 }
 
 function withChangeOptions(command: Command): Command {
@@ -110,7 +124,7 @@ async function change(
     const { seq, eventId, status } = await ledger.append({ event });
     const result = { seq, event_id: eventId, status, action: event.action, key: event.key };
     await context.terminal.write(`${jsonText(result)}\n`);
-    if (event.action === 'revoke') await sayUseless(context, path, event.key.keyid);
+    if (event.action === 'revoke') await sayAfterRevoking(context, path, event.key.keyid);
     else sayWhoElseApproves(context, await ledger.listKeys(), event.key);
   } finally {
     await ledger.close();
@@ -139,7 +153,10 @@ function sayWhoElseApproves({ terminal }: Context, keys: readonly Key[], added: 
 }
 
 /** By default, commands sign with the key beside the ledger. */
-async function sayUseless({ terminal }: Context, path: string, revoked: string): Promise<void> {
+async function sayAfterRevoking({ terminal }: Context, path: string, revoked: string): Promise<void> {
+  terminal.say(
+    'seal the ledger with another key: what the revoked one signed is valid only where a checkpoint covers it',
+  );
   const own = await findOwnSigner(terminal, path).catch(() => undefined);
   if (own?.publicKey.keyid !== revoked) return;
   const file = printable(keyPathOf(path));

@@ -85,7 +85,11 @@ export function addLlm(program: Command, run: Run): void {
       '--provider <name>',
       'whose models they are in the price file (default: openai or anthropic, by the API)',
     )
-    .option('--principal <id>', 'whom calls are for, unless a token says otherwise', principalId)
+    .option(
+      '--principal <id>',
+      'whom calls are for, unless a token or their header X-Northroot-Principal says otherwise',
+      principalId,
+    )
     .option(
       '--listen <address>',
       `HOST:PORT to listen on; port 0 picks a free one (default: 127.0.0.1:${DEFAULT_MODELS_PORT})`,

@@ -54,7 +54,7 @@ or recorded.`;
 export function addRunAgent(program: Command, run: Run): void {
   const command = program
     .command('run-agent')
-    .summary('run an agent as a black box whose tools the kernel executes')
+    .summary('run an agent without tools of its own, and execute what it asks for')
     .description(
       'Starts an agent that has no tools but those it asks for, line by line. Each request is decided by a grant that is made from the budget of its profile, executed by this program, recorded and answered. What goes wrong ends the agent, and blocks its review with a reason.',
     )

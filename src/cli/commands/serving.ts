@@ -8,13 +8,15 @@ import { Gate, type GateOptions, type OverdueCall, type UnsettledCall } from '..
 import { isLoopback } from '../../gate/proxy/headers.js';
 import { Tokens } from '../../gate/service/tokens.js';
 import type { LiveLedgerOptions } from '../../log/agent/live-ledger.js';
+import { readRecords } from '../../log/read/read-records.js';
+import { openLedger } from '../../log/tile/tile-tree.js';
 import type { Context } from '../context.js';
 import { parseFile, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { spanOrNever } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf } from './advisers.js';
-import { type DecidingChoice, decidingOptions, findSigner } from './ledger-key.js';
+import { type DecidingChoice, decidingOptions, findSigner, keyPathOf } from './ledger-key.js';
 
 /** Of a file of tokens. */
 export const MAX_TOKENS_BYTES = 4 * 1024 * 1024;
@@ -37,12 +39,26 @@ export async function openGate(
   const { principal: principalId, ttl: ttlMs, attach, shadow, honourImported } = choice;
   const trust = await readTrustPolicy(choice.trust);
   const signer = await findSigner(terminal, path, choice.key);
-  return Gate.open(path, {
+  const gate = await Gate.open(path, {
     ...(await decidingOptions(terminal, path, signer, choice)),
     advisers: await advisersOf(choice),
     ...defined({ trust, principalId, ttlMs, attach, shadow, honourImported }),
     ...own,
   });
+  if (signer === undefined) await sayKeyless(terminal, path);
+  return gate;
+}
+
+/** Without its key a gate can decide nothing: one that follows another would be found out when it is needed. */
+async function sayKeyless(terminal: Terminal, path: string): Promise<void> {
+  for await (const { event } of readRecords(await openLedger(path))) {
+    const { keys } = event as { readonly keys?: readonly unknown[] };
+    if (keys !== undefined && keys.length > 0)
+      terminal.say(
+        `warning: no call can be decided: the ledger requires signatures, and there is no key ${printable(keyPathOf(path))} (--key, NORTHROOT_KEY)`,
+      );
+    return;
+  }
 }
 
 /** What becomes of calls that killed processes began. */

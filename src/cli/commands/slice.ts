@@ -12,6 +12,7 @@ import { countSlices } from '../../log/fleet/grant-slice.js';
 import { openSlice, type OpenedSlice, sliceKey } from '../../log/fleet/slice.js';
 import { formatSlice } from '../../log/fleet/slice-json.js';
 import { Ledger } from '../../log/writer/ledger.js';
+import { SLICE_TOOL } from '../../rules/bounds/tool-set.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
 import { readTrustPolicy } from '../input.js';
@@ -115,15 +116,21 @@ export async function setAside(
   } catch (error) {
     if (error instanceof RangeError) throw usageError(error.message);
     if (!(error instanceof DeniedError)) throw error;
-    const { decision, message, hint } = error;
-    terminal.say(`denied: ${error.code}: ${message}`);
-    const isWaiting = decision.decisionCode === 'APPROVAL_REQUIRED';
-    const ask = `northroot approve ${shellWord(path)} ${decision.recorded.eventId}, then ask again`;
-    if (isWaiting || hint !== undefined) terminal.say(`hint: ${isWaiting ? ask : (hint ?? '')}`);
+    terminal.say(`denied: ${error.code}: ${error.message}`);
+    const hint = deniedHint(path, error);
+    if (hint !== undefined) terminal.say(`hint: ${hint}`);
     return undefined;
   } finally {
     await parent.close();
   }
+}
+
+function deniedHint(path: string, { code, decision, hint }: DeniedError): string | undefined {
+  if (code === 'APPROVAL_REQUIRED')
+    return `northroot approve ${shellWord(path)} ${decision.recorded.eventId}, then ask again`;
+  if (code === 'TOOL_NOT_ALLOWED')
+    return `a grant allows slices if it names the tool in full, not by a pattern: --tool ${SLICE_TOOL}`;
+  return hint;
 }
 
 /** Until when, from how it is told: a time from now is one from when the command was given. */

@@ -10,7 +10,8 @@ export type Outcome =
   | 'unknown';
 
 const DENIED = new Set(['28000', '28P01', '42501']);
-const MISSING = new Set(['3D000', '3F000', '42P01']);
+const NO_DATABASE = '3D000';
+const MISSING = new Set([NO_DATABASE, '3F000', '42P01']);
 /** The server or the session ends, or the commit was interrupted: not an answer to the statement. */
 const ENDING = /^(?:08|57P0|58|XX|40003)/;
 
@@ -46,7 +47,7 @@ export function toStoreError(error: unknown, name: string): NorthrootError {
   if (state !== undefined && MISSING.has(state))
     return new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${name}: ${why}`, {
       cause,
-      hint: 'make it first',
+      hint: state === NO_DATABASE ? 'make the database first: createdb' : 'make it first',
     });
   if (state === '53100')
     return new NorthrootError('DISK_FULL', `${name}: ${why}`, { cause, hint: 'make room for the database' });
