@@ -373,6 +373,19 @@ describe('what nobody may decide alone', () => {
     expect(await served.verdict()).toBe('ok');
   });
 
+  it.each([
+    ['browser.pay', 'browser', 'pending'],
+    ['browser.pay.*', 'browser', 'pending'],
+    ['browser.*', 'browser.pay', 'pending'],
+    ['browser.pay', 'browser.read', 'allow'],
+    ['browsers.pay', 'browser', 'allow'],
+  ])('%s: what has it in it, such as %s, is answered with %s', async (pattern, capability, decision) => {
+    const { send } = await live({ approveCapabilities: [pattern] });
+    const as = { 'x-adapter-token': token({ allowed_capabilities: [capability] }) };
+    const asked = executionRequest({ requested_capabilities: [capability] });
+    expect(await send('POST', '/api/execution/request', asked, as)).toMatchObject({ body: { decision } });
+  });
+
   it('is not begun by anybody else, nor after a rejection', async () => {
     const served = await live({ approveCapabilities: ['shell.*'] });
     const id = await pending(served);
