@@ -592,6 +592,22 @@ describe('hostile requests', () => {
     expect(await served.verdict()).toBe('ok');
   });
 
+  it('without a valid token have no body in a recording', async () => {
+    const bodies: (readonly [number, boolean])[] = [];
+    const { send, ask } = await live({
+      onExchange: ({ status, request }) => Promise.resolve(void bodies.push([status, request !== null])),
+    });
+    const body = executionRequest();
+    for (const text of ['', 'none', token({}, 'another secret'), token({ type: 'operator' })])
+      await send('POST', '/api/execution/request', body, { 'x-adapter-token': text });
+    await ask({ adapter_id: 'other' });
+    await ask();
+    expect(bodies).toEqual([
+      ...[401, 403, 403, 403].map((status) => [status, false]),
+      ...[403, 200].map((status) => [status, true]),
+    ]);
+  });
+
   it('for keys and approvals are the service’s to allow, not an adapter’s', async () => {
     const served = await live({ approveCapabilities: ['shell.*'] });
     const { body } = await served.ask({ requested_capabilities: ['shell.exec'] });
