@@ -8,7 +8,15 @@ import { formatDigest, sha256Digest } from '../../../src/base/value/digest.js';
 import { cgf } from '../../../src/hosts/cgf/index.js';
 import { Workshop } from '../../cli/runner.js';
 import { judge, temporaryFolder } from '../../writer/support.js';
-import { CgfPlace, type CgfServer, type Json, outcomeOf, policyBytes, toolCall } from './live-kit.js';
+import {
+  CgfPlace,
+  type CgfServer,
+  type Json,
+  outcomeOf,
+  policyBytes,
+  REGISTRATION,
+  toolCall,
+} from './live-kit.js';
 
 const BLOCK = { decision: 'BLOCK', decision_id: 'dec-none' };
 
@@ -370,6 +378,15 @@ describe('who asks', () => {
     const adapter = await server.register(token);
     const { body } = await server.evaluate(adapter, toolCall('p1', 'ls'), token);
     expect(body).toMatchObject({ decision: { decision: 'ALLOW' } });
+  });
+
+  it('keeps nobody else from registering', async () => {
+    const server = await new CgfPlace().serve({}, { service: { tokens } });
+    const ask = async (own: string): Promise<number> =>
+      (await server.ask('/v1/register', REGISTRATION, own)).status;
+    const many = await Promise.all(Array.from({ length: 61 }, () => ask('token-one')));
+    expect(many.filter((status) => status === 429)).toHaveLength(1);
+    expect([await ask('token-two'), await ask('token-one')]).toEqual([200, 429]);
   });
 
   it('speaks for the principal of its token, and for no other adapter', async () => {

@@ -373,6 +373,19 @@ describe('what nobody may decide alone', () => {
     expect(await served.verdict()).toBe('ok');
   });
 
+  it.each([
+    ['browser.pay', 'browser', 'pending'],
+    ['browser.pay.*', 'browser', 'pending'],
+    ['browser.*', 'browser.pay', 'pending'],
+    ['browser.pay', 'browser.read', 'allow'],
+    ['browsers.pay', 'browser', 'allow'],
+  ])('%s: what has it in it, such as %s, is answered with %s', async (pattern, capability, decision) => {
+    const { send } = await live({ approveCapabilities: [pattern] });
+    const as = { 'x-adapter-token': token({ allowed_capabilities: [capability] }) };
+    const asked = executionRequest({ requested_capabilities: [capability] });
+    expect(await send('POST', '/api/execution/request', asked, as)).toMatchObject({ body: { decision } });
+  });
+
   it('is not begun by anybody else, nor after a rejection', async () => {
     const served = await live({ approveCapabilities: ['shell.*'] });
     const id = await pending(served);
@@ -577,6 +590,22 @@ describe('hostile requests', () => {
           expect(status, `${path} ${text}`).toBeLessThan(500);
         }
     expect(await served.verdict()).toBe('ok');
+  });
+
+  it('without a valid token have no body in a recording', async () => {
+    const bodies: (readonly [number, boolean])[] = [];
+    const { send, ask } = await live({
+      onExchange: ({ status, request }) => Promise.resolve(void bodies.push([status, request !== null])),
+    });
+    const body = executionRequest();
+    for (const text of ['', 'none', token({}, 'another secret'), token({ type: 'operator' })])
+      await send('POST', '/api/execution/request', body, { 'x-adapter-token': text });
+    await ask({ adapter_id: 'other' });
+    await ask();
+    expect(bodies).toEqual([
+      ...[401, 403, 403, 403].map((status) => [status, false]),
+      ...[403, 200].map((status) => [status, true]),
+    ]);
   });
 
   it('for keys and approvals are the service’s to allow, not an adapter’s', async () => {

@@ -155,12 +155,17 @@ describe.each([
     });
     expect(usedBy(place.events().at(-1))).toMatchObject({ 'tokens.input': '70', 'tokens.output': '5' });
     await pipeline.run({ ...output, payload: { ...said, usage: { input: 60, output: 5 } } });
-    expect(place.events().at(-1)).toMatchObject({ event_type: 'x.openclaw.model_usage' });
+    expect(place.events().slice(-2)).toMatchObject([
+      { event_type: 'x.openclaw.model_usage' },
+      { event_type: 'adjustment', direction: 'debit', reason: 'MODEL_USAGE_DENIED' },
+    ]);
     expect(problems.map(({ code }) => code)).toEqual(['MODEL_USAGE_DENIED']);
     await pipeline.run({ ...output, payload: { ...said } });
     await pipeline.run({ ...output, payload: 'nothing' });
-    expect(problems).toHaveLength(1);
-    expect(await place.verdict()).toBe('ok');
+    // It stays used: less than what was left before is too much now.
+    await pipeline.run({ ...output, payload: { ...said, usage: { input: 1 } } });
+    expect(problems).toHaveLength(2);
+    expect(await place.verdict()).toBe('violation');
   });
 
   it('hands a part of the grant to a subagent, where the host declares that stage', async () => {

@@ -60,8 +60,8 @@ export class Desk {
   readonly #options: DeskOptions;
   readonly #turns = new Turns();
   readonly #contents: ContentFolder | undefined;
-  /** When the last adapters registered, by a clock that only rises. */
-  #registered: number[] = [];
+  /** When the last adapters registered, by whom their token speaks for and by a clock that only rises. */
+  readonly #registered = new Map<string | undefined, number[]>();
 
   constructor(gate: Gate, options: DeskOptions) {
     this.#gate = gate;
@@ -85,9 +85,10 @@ export class Desk {
     about: HostConfig & { readonly adapterType: string },
   ): Promise<{ readonly id: string; readonly at: string }> {
     const now = performance.now();
-    this.#registered = this.#registered.filter((time) => now - time < REGISTRATIONS_MS);
-    if (this.#registered.length >= MAX_REGISTRATIONS) throw new Refusal(429, 'Too Many Requests');
-    this.#registered.push(now);
+    const before = this.#registered.get(asker.principal) ?? [];
+    const last = before.filter((time) => now - time < REGISTRATIONS_MS);
+    if (last.length >= MAX_REGISTRATIONS) throw new Refusal(429, 'Too Many Requests');
+    this.#registered.set(asker.principal, [...last, now]);
     await this.book.ready;
     const id = `adp-${randomBytes(6).toString('hex')}`;
     const principal = whoOf(asker, id);

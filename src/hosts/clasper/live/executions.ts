@@ -18,7 +18,7 @@ import { keyOfCall } from '../../../gate/request-key.js';
 import { assertNoPasskey } from '../../../gate/service/gate-service.js';
 import type { LiveLedger } from '../../../log/agent/live-ledger.js';
 import type { AuthorizationDecision } from '../../../log/policy/evaluator.js';
-import { coversPattern, matchesTool } from '../../../rules/bounds/tool-set.js';
+import { coversPattern, matchesTool, type ToolSet } from '../../../rules/bounds/tool-set.js';
 import { APPROVAL_REQUIRED } from '../../../rules/verify/approvals.js';
 import { stableHash } from '../../shared/forms/stable.js';
 import { toolOf, wellFormed } from '../../shared/names.js';
@@ -160,8 +160,15 @@ async function decideRequest(asked: Asked, request: Request): Promise<object> {
 }
 
 function asksApproval({ settings: { approval } }: Asked, capabilities: readonly string[]): boolean {
+  return approval !== undefined && capabilities.some((each) => takesIn(toolOf(each), approval.capabilities));
+}
+
+/** Whether a capability has one of those in it: itself, or one below it, whose tools it allows as well. */
+function takesIn(capability: string, those: ToolSet): boolean {
+  const below = `${capability}.`;
   return (
-    approval !== undefined && capabilities.some((each) => matchesTool(approval.capabilities, toolOf(each)))
+    matchesTool(those, capability) ||
+    [...those.names, ...those.prefixes].some((each) => each.startsWith(below))
   );
 }
 

@@ -44,7 +44,7 @@ export interface ClasperFaceOptions {
   readonly approveCapabilities?: readonly string[] | undefined;
   /** Who may approve: patterns of principals. Default `human:*`. */
   readonly approvers?: readonly string[] | undefined;
-  /** Called with each answered request, as recordings have them. The signatures of tokens are left out; contents are not. */
+  /** Called with each answered request, as recordings have them. The signatures of tokens are left out, and the bodies of requests without a valid one; other contents are not. */
   readonly onExchange?: ((exchange: Exchange) => Promise<void>) | undefined;
 }
 
@@ -60,6 +60,7 @@ const OPTION_TYPES: OptionTypes<ClasperFaceOptions> = {
 };
 
 const DEFAULT_SKEW_SECONDS = 300;
+const NO_BODY = new Uint8Array();
 const JSON_TYPE = 'application/json; charset=utf-8';
 const INGEST = /^\/api\/ingest\/(trace|audit|cost|metrics|violations)$/;
 const DECISION = /^\/api\/decisions\/([^/]+)(?:\/(consume|resolve))?$/;
@@ -114,7 +115,10 @@ export function clasperFace(options: ClasperFaceOptions): Face {
     routeOf,
     answer: async (asked) => {
       const response = await answer(asked);
-      await options.onExchange?.(toExchange(asked.request, response, asked.gate.ledger.now()));
+      const isKnown = asked.facts.principal !== undefined || ![401, 403].includes(response.status);
+      // Who is nobody's adapter is to fill no disk.
+      const request = isKnown ? asked.request : { ...asked.request, body: NO_BODY };
+      await options.onExchange?.(toExchange(request, response, asked.gate.ledger.now()));
       return response;
     },
   };

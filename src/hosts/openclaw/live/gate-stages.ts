@@ -12,6 +12,7 @@ import { sha256Digest } from '../../../base/value/digest.js';
 import type { AmountsByUnit } from '../../../base/value/meter.js';
 import type { CallName, CallOutcome, Gate, GateCall, GateDecision } from '../../../gate/gate.js';
 import type { DelegateOptions } from '../../../log/policy/delegate.js';
+import { draftAdjustment } from '../../../log/policy/draft-adjustment.js';
 import { codeOf, factText, principalOf, toolOf } from '../../shared/names.js';
 import { objectAt, textAt, valueAt } from '../../shared/values.js';
 import { outcomeOf } from '../calls.js';
@@ -295,12 +296,28 @@ class GateStages implements StageGate {
           },
         },
       });
+      await this.#debit(event, decision, used);
       return;
     }
     await this.#gate.settle(this.#nameOf(event, { ref: decision.ref }), {
       outcome,
       used,
       ...defined({ errorCode, meterBasis, modelId, provider }),
+    });
+  }
+
+  /** What the budget did not hold was used all the same, and counts against the grant that had too little left. */
+  async #debit(event: PipelineEvent, { bound }: GateDecision, used: AmountsByUnit): Promise<void> {
+    if (bound?.grantId === undefined || bound.unit === undefined) return;
+    const { grantId } = bound;
+    const { ledger } = this.#gate;
+    const capped = new Set((await ledger.balances(grantId)).map(({ unit }) => unit));
+    const debit = Object.fromEntries(Object.entries(used).filter(([unit]) => capped.has(unit)));
+    if (Object.keys(debit).length === 0) return;
+    const principalId = this.#principalOf(event);
+    const reason = 'MODEL_USAGE_DENIED';
+    await ledger.append({
+      event: draftAdjustment({ grantId, debit, reason, principalId, meterBasis: 'reported' }),
     });
   }
 
