@@ -45,15 +45,16 @@ export async function openGate(
     ...defined({ trust, principalId, ttlMs, attach, shadow, honourImported }),
     ...own,
   });
-  if (signer === undefined) await sayKeyless(terminal, path);
+  // What is wrong with the ledger, the first decision says.
+  if (signer === undefined) await sayKeyless(terminal, path).catch(() => undefined);
   return gate;
 }
 
 /** Without its key a gate can decide nothing: one that follows another would be found out when it is needed. */
 async function sayKeyless(terminal: Terminal, path: string): Promise<void> {
   for await (const { event } of readRecords(await openLedger(path))) {
-    const { keys } = event as { readonly keys?: readonly unknown[] };
-    if (keys !== undefined && keys.length > 0)
+    const { signing } = event as { readonly signing?: { readonly events?: unknown } };
+    if (signing?.events === 'required')
       terminal.say(
         `warning: no call can be decided: the ledger requires signatures, and there is no key ${printable(keyPathOf(path))} (--key, NORTHROOT_KEY)`,
       );
