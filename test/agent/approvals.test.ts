@@ -83,8 +83,13 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     expect((await agent.authorize(deploy('102'))).decisionCode).toBe('APPROVAL_REQUIRED');
     const allowed = await agent.authorize(deploy('101'));
     expect(allowed).toMatchObject({ decision: 'allow', approvalIds: [eventId] });
-    for (const none of [asked.recorded.eventId, allowed.recorded.eventId, eventId, grantId])
-      expect(await ownerKey.request(none)).toBeUndefined();
+    expect(await ownerKey.request(asked.recorded.eventId)).toBeUndefined();
+    for (const [none, code] of [
+      [allowed.recorded.eventId, 'REQUEST_ALLOWED'],
+      [eventId, 'AUTH_NOT_AN_AUTHORIZATION'],
+      [grantId, 'AUTH_NOT_AN_AUTHORIZATION'],
+    ] as const)
+      expect(await codeOf(ownerKey.request(none))).toBe(code);
     expect((await agent.authorize(deploy('101'))).decisionCode).toBe('APPROVAL_REQUIRED');
     const named = await agent.authorize({ ...deploy('101'), approvalIds: [eventId] });
     expect(named.decisionCode).toBe('APPROVAL_REUSED');
