@@ -186,8 +186,8 @@ describe('approve', () => {
   });
 
   it('does not ask with --yes, nor where there is no terminal', () => {
-    const { event_id: id } = authorize('--attach', '--', 'echo', 'unasked');
     for (const args of [[], ['--yes']]) {
+      const { event_id: id } = authorize('--attach', '--', 'echo', `unasked${args.join('')}`);
       const run = shop.run(['approve', L, id, '--key', 'olga.pem', ...args]);
       expectOk(run);
       expect(run.stderr).not.toContain('unasked');
