@@ -55,7 +55,7 @@ describe('docs/spec/registries.md', () => {
 
   it.each([
     ['x.northroot.start', 'src/rules/verify/starts.ts'],
-    ['x.northroot.anchor', 'src/log/fleet/anchor.ts'],
+    ['x.northroot.anchor', 'src/log/fleet/anchor-event.ts'],
     ['x.northroot.late_report', 'src/rules/verify/late-reports.ts'],
   ])('lists the extension %s', (type, path) => {
     expect(document).toContain(`\`${type}\``);
