@@ -9,7 +9,7 @@ import { simulate } from './world.js';
 import { times } from '../slow.js';
 
 const ONE = process.env['SIM_SEED'];
-const SEEDS = Number(process.env['SIM_SEEDS'] ?? times(40, 1_000));
+const SEEDS = Number(process.env['SIM_SEEDS'] ?? times(200, 1_000));
 const FIRST = Number(ONE ?? process.env['SIM_FIRST'] ?? 1);
 const AT_ONCE = 20;
 /** Lines of a trace that are shown unless one seed is replayed. */
