@@ -49,7 +49,13 @@ const POSITION = '/kept/position';
 const HEALED_MS = 25_000;
 const LIMIT_MS = 400_000;
 const TTL_MS = 8_000;
-const CODES_OF_REFUSALS = new Set(['CALL_NOT_FOUND', 'GATE_CLOSED', 'LEDGER_LOCKED']);
+const CODES_OF_REFUSALS = new Set([
+  'CALL_NOT_FOUND',
+  'GATE_CLOSED',
+  'LEDGER_LOCKED',
+  // An owner approved before the answer was lost, or another one did.
+  'REQUEST_ALLOWED',
+]);
 
 /** A handle, and the program that has it. */
 interface Program {
