@@ -117,6 +117,8 @@ describe.skipIf(!existsSync(CHROMIUM))('the approvers’ page', () => {
     await expect.poll(lists, { timeout: 30_000 }).toBeGreaterThan(before);
     expect(asked.length - lists()).toBe(100);
     expect(await gate.ledger.requests({ waiting: 1 })).toHaveLength(1);
+    for (const waiting of [0, -1, 1.5, Number.NaN])
+      await expect(gate.ledger.requests({ waiting })).rejects.toThrow(RangeError);
     expect(await gate.ledger.requests()).toHaveLength(101);
   });
 

@@ -586,10 +586,15 @@ export class LiveLedger {
     }
   }
 
-  /** Who waits for approval of what, in ledger order, other writers' records included. By the trust policy, if there is one. */
+  /**
+   * Who waits for approval of what, in ledger order, other writers' records included. By the trust policy, if there is one.
+   * @throws RangeError unless `waiting` is a whole number above 0
+   */
   async requests({ waiting, ...options }: RequestsOptions = {}): Promise<PendingApproval[]> {
     this.#assertOpen();
     checkOptions('requests', { waiting, ...options }, { ...ASK_TYPES, waiting: 'number' });
+    if (waiting !== undefined && !(Number.isSafeInteger(waiting) && waiting > 0))
+      throw new RangeError(`requests: waiting: expected a whole number above 0, found ${waiting}`);
     return this.#ledger.inspect(async (_, deciding) => {
       await deciding.links.awaiting.load?.();
       return listPendingApprovals(deciding, this.#now(), waiting);
