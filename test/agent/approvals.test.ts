@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { RecordedDecision } from '../../src/log/policy/authorize.js';
+import { GRANTS_POLICY, GrantEvaluator } from '../../src/log/policy/evaluator.js';
 import { draftGrant, type GrantOptions } from '../../src/log/policy/draft-grant.js';
 import type { LiveLedger, LiveLedgerOptions } from '../../src/log/agent/live-ledger.js';
 import { generatePrivateKey } from '../../src/format/key/private-key.js';
@@ -173,6 +174,45 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     const decisions = await Promise.all([wait(), wait()]);
     expect(decisions).toMatchObject([{ decision: 'allow' }, { decision: 'allow' }]);
     expect(asked).toHaveLength(3);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('of several that wait together each gets its own answer, and one that leaves takes nobody with it', async () => {
+    const place = makePlace();
+    let isBroken = false;
+    const policy: NonNullable<LiveLedgerOptions['policy']> = (state) => {
+      const grants = new GrantEvaluator(state);
+      return {
+        ...GRANTS_POLICY,
+        evaluate: (asked) => {
+          if (isBroken && JSON.stringify(asked.meters).includes('204')) throw new RangeError('no policy');
+          return grants.evaluate(asked);
+        },
+      };
+    };
+    const { agent, ownerKey } = await open(place, {}, { policy });
+    const leaving = new AbortController();
+    const ids = new Map<string, string>();
+    const wait = (usd: string, options: object = {}): Promise<{ readonly decision: string }> =>
+      agent.authorize(call('deploy', usd, { usd }), {
+        waitMs: 60_000,
+        onApprovalNeeded: ({ recorded }) => void ids.set(usd, recorded.eventId),
+        ...options,
+      });
+    const [left, approved, rejected] = [wait('201', { signal: leaving.signal }), wait('202'), wait('203')];
+    await expect.poll(() => ids.size).toBe(3);
+    leaving.abort(new RangeError('enough'));
+    await expect(left).rejects.toThrow('enough');
+    await ownerKey.approve(ids.get('202') as string);
+    await expect(approved).resolves.toMatchObject({ decision: 'allow' });
+    await ownerKey.reject(ids.get('203') as string);
+    await expect(rejected).resolves.toMatchObject({ decisionCode: 'APPROVAL_REJECTED' });
+    const [broken, whole] = [wait('204'), wait('205')];
+    await expect.poll(() => ids.size).toBe(5);
+    isBroken = true;
+    await expect(broken).rejects.toThrow('no policy');
+    await ownerKey.approve(ids.get('205') as string);
+    await expect(whole).resolves.toMatchObject({ decision: 'allow' });
     expect(await place.verdict()).toBe('ok');
   });
 

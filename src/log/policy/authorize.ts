@@ -6,6 +6,7 @@ import { formatInstant, isTimestamp, parseTimestamp } from '../../base/value/tim
 import { APPROVAL_REQUIRED } from '../../rules/verify/approvals.js';
 import type { Grant } from '../../rules/bounds/grant.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { IndexFault } from '../cache/entry-store.js';
 import { assertContentOf, ContentFolder } from '../contents/content-folder.js';
 import { type Appended, type Entry, Ledger, type LedgerOptions } from '../writer/ledger.js';
 import { usedSince } from './approve.js';
@@ -155,11 +156,10 @@ async function decideOrWait(
   onApprovalNeeded?.(decision);
   const until = clock.ticks() + waitMs;
   for (let left = waitMs; left > 0; left = until - clock.ticks()) {
-    await pause(clock, Math.min(POLL_MS, left), signal);
     const asked = decision;
-    const look = (state: VerifyState): 'open' | 'decide' | AuthorizationDecision =>
-      lookAgain(state, request, asked, options);
-    const seen = await ledger.inspect((_, deciding) => look(deciding), { signal });
+    const seen = await lookTogether(ledger, clock, Math.min(POLL_MS, left), signal, (state) =>
+      lookAgain(state, request, asked, options),
+    );
     if (seen === 'open') continue;
     if (seen !== 'decide') return { ...seen, recorded: decision.recorded };
     decision = await decideAction(ledger, request, options);
@@ -170,10 +170,70 @@ async function decideOrWait(
   return decision;
 }
 
-/** @throws the signal's reason */
-async function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await sleep(clock, ms, signal);
-  signal?.throwIfAborted();
+/** Calls that look at the ledger at the same instant: one query serves all, as each takes the write lock. */
+interface Round {
+  readonly clock: Clock;
+  /** By {@link Clock.ticks}. */
+  readonly at: number;
+  readonly looks: Set<(state: VerifyState) => () => void>;
+  readonly ended: Promise<void>;
+  /** Ends it when nobody waits for it any more. */
+  readonly abandon: AbortController;
+}
+
+const rounds = new WeakMap<Ledger, Round>();
+
+/**
+ * Waits, at most `ms`, and looks at what decisions rest on.
+ * @throws what `look` throws; the signal's reason; as {@link Ledger.inspect}
+ */
+function lookTogether<T>(
+  ledger: Ledger,
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal | undefined,
+  look: (state: VerifyState) => T,
+): Promise<T> {
+  const begun = rounds.get(ledger);
+  const isSoon = begun?.clock === clock && begun.at <= clock.ticks() + ms;
+  const { looks, ended, abandon } = isSoon ? begun : beginRound(ledger, clock, ms);
+  return new Promise<T>((resolve, reject) => {
+    const fail: (error: unknown) => void = reject;
+    const own = (state: VerifyState): (() => void) => {
+      try {
+        const seen = look(state);
+        return () => resolve(seen);
+      } catch (error) {
+        if (error instanceof IndexFault) throw error;
+        return () => fail(error);
+      }
+    };
+    const leave = (): void => {
+      signal?.removeEventListener('abort', leave);
+      fail(signal?.reason);
+      looks.delete(own);
+      if (looks.size === 0) abandon.abort();
+    };
+    looks.add(own);
+    void ended.catch(fail).finally(() => signal?.removeEventListener('abort', leave));
+    signal?.addEventListener('abort', leave);
+    if (signal?.aborted === true) leave();
+  });
+}
+
+function beginRound(ledger: Ledger, clock: Clock, ms: number): Round {
+  const looks: Round['looks'] = new Set();
+  const abandon = new AbortController();
+  const end = async (): Promise<void> => {
+    await sleep(clock, ms, abandon.signal);
+    if (rounds.get(ledger) === round) rounds.delete(ledger);
+    if (looks.size === 0) return;
+    const answers = await ledger.inspect((_, deciding) => [...looks].map((look) => look(deciding)));
+    for (const answer of answers) answer();
+  };
+  const round: Round = { clock, at: clock.ticks() + ms, looks, ended: end(), abandon };
+  rounds.set(ledger, round);
+  return round;
 }
 
 /** Whether a call that waits for approval would be decided otherwise now. */
