@@ -508,18 +508,15 @@ function grammar(name) {
     .trimEnd();
 }
 
-/** The codes of findings, each with what it means; the headings of codes.md are their weights. */
+/** The codes of findings, each with its weight. */
 function codes() {
-  const [top, ...sections] = read('codes.md').split(/^## /m);
-  const rows = sections.flatMap((section) => {
-    const [weight] = section.split('\n');
-    return [...section.matchAll(/^- `(\w+)`: (.+)$/gm)].map(
-      ([, name, title]) => `| \`${name}\` | ${weight} | ${title} |`,
-    );
-  });
-  const [, , paragraph = ''] = top.split('\n');
+  const text = read('codes.md');
+  const rows = [...text.matchAll(/^- ([a-z ]+): (`.+)$/gm)].flatMap(([, weight, names]) =>
+    names.split(', ').map((name) => `| ${name} | ${weight} |`),
+  );
+  const [, , paragraph = ''] = text.split('\n');
   const [opening = ''] = paragraph.split(' Generated from ');
-  return blocks([opening, '', '| code | weight | meaning |', '| - | - | - |', ...rows, ''], 'codes');
+  return blocks([opening, '', '| code | weight |', '| - | - |', ...rows, ''], 'codes');
 }
 
 /** The worked bytes at the ends of format.md and passkeys.md. */

@@ -10,7 +10,6 @@ import { readText, root } from './markdown.js';
 const PATH = 'docs/spec/codes.md';
 
 interface Page {
-  readonly title: string;
   readonly class: string;
   readonly severity: string;
 }
@@ -26,18 +25,17 @@ function weight({ class: findingClass, severity }: Page): string {
   return severity === 'error' ? findingClass : `${severity} or ${findingClass}`;
 }
 
-/** Weights as headings, each with its codes in the order of the catalogue. */
+/** The codes of each weight, in the order of the catalogue. */
 function render(): string {
-  const sections = WEIGHTS.map((each) => {
-    const items = pages.filter(([, page]) => weight(page) === each);
-    const list = items.map(([code, { title }]) => `- \`${code}\`: ${title}`);
-    return `## ${each}\n\n${list.join('\n')}\n`;
+  const items = WEIGHTS.map((each) => {
+    const codes = pages.filter(([, page]) => weight(page) === each).map(([code]) => `\`${code}\``);
+    return `- ${each}: ${codes.join(', ')}\n`;
   });
   return `# Codes
 
 The codes of findings, by weight. A code MUST NOT change its meaning within a major version. [verification.md](verification.md) says when each is given, and where its weight is another. Generated from \`src/format/finding/catalog.ts\`; \`northroot explain CODE\` prints section, meaning, usual cause and remedy.
 
-${sections.join('\n')}`;
+${items.join('')}`;
 }
 
 it('docs/spec/codes.md matches the catalogue', async () => {
