@@ -497,7 +497,7 @@ function conventions() {
   return `<section anchor="conventions"><name>Conventions and Definitions</name>
 <t>The key words &quot;${KEYWORDS.slice(0, -1).join('&quot;, &quot;')}&quot;, and &quot;${KEYWORDS.at(-1)}&quot; in this document are to be interpreted as described in BCP 14 ${xref('RFC2119')} ${xref('RFC8174')} when, and only when, they appear in all capitals, as shown here.</t>
 <t>${inline(notation, 'format')}</t>
-<t>Shapes are given in lists of members, and in ${xref('cddl')} in CDDL ${xref('RFC8610')}; texts in ${xref('abnf')} in ABNF ${xref('RFC5234')} ${xref('RFC7405')}. Where one of them says less than a list, the list decides. Long lines of source are folded as ${xref('RFC8792')} says.</t>
+<t>CDDL is that of ${xref('RFC8610')}, ABNF that of ${xref('RFC5234')} and ${xref('RFC7405')}. Long lines of source are folded as ${xref('RFC8792')} says.</t>
 </section>`;
 }
 
@@ -508,14 +508,15 @@ function grammar(name) {
     .trimEnd();
 }
 
-/** The codes of findings, each with what it means. */
+/** The codes of findings, each with its weight. */
 function codes() {
-  const rows = [...read('codes.md').matchAll(/^- `(\w+)` \((.+?); .+?\): (.+)$/gm)].map(
-    ([, name, weight, title]) => `| \`${name}\` | ${weight} | ${title} |`,
+  const text = read('codes.md');
+  const rows = [...text.matchAll(/^- ([a-z ]+): (`.+)$/gm)].flatMap(([, weight, names]) =>
+    names.split(', ').map((name) => `| ${name} | ${weight} |`),
   );
-  const [, , paragraph = ''] = read('codes.md').split('\n');
-  const [, opening = ''] = /^(.+?) An `invalid`/.exec(paragraph) ?? [];
-  return blocks([opening, '', '| code | weight | meaning |', '| - | - | - |', ...rows, ''], 'codes');
+  const [, , paragraph = ''] = text.split('\n');
+  const [opening = ''] = paragraph.split(' Generated from ');
+  return blocks([opening, '', '| code | weight |', '| - | - |', ...rows, ''], 'codes');
 }
 
 /** The worked bytes at the ends of format.md and passkeys.md. */

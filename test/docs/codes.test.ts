@@ -5,35 +5,19 @@ import { join } from 'node:path';
 import { format } from 'oxfmt';
 import { expect, it } from 'vitest';
 import { CODE_PAGES, type FindingCode } from '../../src/api/index.js';
-import { anchorOf, headings, readText, root } from './markdown.js';
+import { readText, root } from './markdown.js';
 
 const PATH = 'docs/spec/codes.md';
 
 interface Page {
-  readonly title: string;
   readonly class: string;
   readonly severity: string;
-  readonly section: string;
 }
 
 const pages = Object.entries(CODE_PAGES as Readonly<Record<string, Page>>) as [FindingCode, Page][];
 
-const anchors = new Map(
-  ['format', 'verification'].flatMap((name) =>
-    headings(readText(`docs/spec/${name}.md`)).flatMap((heading) => {
-      const number = /^(\d+(?:\.\d+)?)[. ]/.exec(heading)?.[1];
-      return number === undefined ? [] : [[number, `${name}.md#${anchorOf(heading)}`] as const];
-    }),
-  ),
-);
-
-function link(section: string): string {
-  return section.replace(/§(\d+(?:\.\d+)?)/g, (text, number: string) => {
-    const anchor = anchors.get(number);
-    if (anchor === undefined) throw new Error(`no section ${text}`);
-    return `[${text}](${anchor})`;
-  });
-}
+/** All weights, worst first. */
+const WEIGHTS = ['invalid', 'info or invalid', 'violation', 'warning', 'info'];
 
 /** The effect of a finding of the code on the verdict. */
 function weight({ class: findingClass, severity }: Page): string {
@@ -41,20 +25,22 @@ function weight({ class: findingClass, severity }: Page): string {
   return severity === 'error' ? findingClass : `${severity} or ${findingClass}`;
 }
 
+/** The codes of each weight, in the order of the catalogue. */
 function render(): string {
-  const items = pages.map(
-    ([code, page]) => `- \`${code}\` (${weight(page)}; ${link(page.section)}): ${page.title}`,
-  );
+  const items = WEIGHTS.map((each) => {
+    const codes = pages.filter(([, page]) => weight(page) === each).map(([code]) => `\`${code}\``);
+    return `- ${each}: ${codes.join(', ')}\n`;
+  });
   return `# Codes
 
-The codes of findings, in the order of the catalogue. [verification.md](verification.md) says when each is given, where it points, and what it folds by. A code MUST NOT change its meaning within a major version. An \`invalid\` or \`violation\` is an error unless verification.md says otherwise. In brackets are weight and sections. Generated from \`src/format/finding/catalog.ts\`, which also has meanings, usual causes and remedies: \`northroot explain CODE\` prints them.
+The codes of findings, by weight. A code MUST NOT change its meaning within a major version. [verification.md](verification.md) says when each is given, and where its weight is another. Generated from \`src/format/finding/catalog.ts\`; \`northroot explain CODE\` prints section, meaning, usual cause and remedy.
 
-${items.join('\n')}
-`;
+${items.join('')}`;
 }
 
 it('docs/spec/codes.md matches the catalogue', async () => {
   const path = join(root, PATH);
+  expect(pages.filter(([, page]) => !WEIGHTS.includes(weight(page)))).toEqual([]);
   const { code: text } = await format(path, render());
   if (process.env['UPDATE'] === '1') writeFileSync(path, text);
   expect(readText(PATH)).toBe(text);

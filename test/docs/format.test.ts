@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CODE_PAGES } from '../../src/api/index.js';
 import { schemaDocument } from '../../src/format/schema/documents.js';
-import { codeOf, headings, lists, namedBlocks, readText, root, type Table } from './markdown.js';
+import { headings, lists, readText, root, type Table } from './markdown.js';
 
 interface Schema {
   readonly required?: readonly string[];
@@ -25,7 +25,7 @@ function schemaAt(reference: string): Schema {
   return node;
 }
 
-/** The lists with a schema: `A + B` is schema A without the members of B. `name?` is an optional member. */
+/** The lists with a schema: `A + B` is schema A without the members of B. An item names members; `name`? is an optional one. */
 function schemaLists(document: string): { reference: string; rows: Table }[] {
   return lists(document).flatMap(({ before, rows }) => {
     const reference = /^<!-- schema: (.+) -->$/.exec(before)?.[1];
@@ -42,7 +42,9 @@ describe('lists of members', () => {
     const [own = '', base] = reference.split(' + ');
     const schema = schemaAt(own);
     const left = new Set(base === undefined ? [] : Object.keys(schemaAt(base).properties ?? {}));
-    const documented = rows.map(([member = '']) => [codeOf(member), !member.endsWith('?')]);
+    const documented = rows.flatMap(([names = '']) =>
+      [...names.matchAll(/`([^`]+)`(\??)/g)].map(([, member, optional]) => [member, optional === '']),
+    );
     const actual = Object.keys(schema.properties ?? {})
       .filter((member) => !left.has(member))
       .map((member) => [member, schema.required?.includes(member) === true]);
@@ -68,28 +70,6 @@ describe('lists of members', () => {
       'simulation-report.json',
     ];
     expect(documents.filter((name) => !others.includes(name) && !documented.includes(name))).toEqual([]);
-  });
-});
-
-describe('patterns', () => {
-  const patterns = (namedBlocks(format).get('patterns') ?? '').split('\n').map((line) => {
-    const [name = '', pattern = ''] = line.split(/ +/, 2);
-    return [name, pattern] as const;
-  });
-
-  it.each(patterns)('%s is the pattern of the schema', (name, pattern) => {
-    const written = pattern.replace(/\\u([0-9a-f]{4})/g, (_, hex: string) =>
-      String.fromCharCode(Number.parseInt(hex, 16)),
-    );
-    expect(schemaAt(`common.json#/$defs/${name}`).pattern).toBe(written);
-  });
-
-  it('are all there', () => {
-    const defs = schemaAt('common.json#/$defs') as Record<string, Schema>;
-    const withPattern = Object.keys(defs).filter((name) => defs[name]?.pattern !== undefined);
-    // A canonical_profile_id is a profile_id with one value allowed.
-    const expected = withPattern.filter((name) => name !== 'canonical_profile_id');
-    expect(patterns.map(([name]) => name).sort()).toEqual(expected.sort());
   });
 });
 
@@ -130,8 +110,8 @@ describe('sections', () => {
       ...(verification.split('### Rules\n')[1] ?? '').split('\n### ')[0].matchAll(/^(\d+)\. \*\*/gm),
     ].map(([, number]) => Number(number));
     expect(rules).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]);
-    const sections = Object.values(CODE_PAGES).map(({ section }: { section: string }) => section);
-    for (const section of sections) {
+    for (const { section } of Object.values(CODE_PAGES) as { section: string }[]) {
+      for (const [, number = ''] of section.matchAll(/§(\d+(?:\.\d+)?)/g)) expect(sections).toContain(number);
       const rule = /rule (\d+)/.exec(section)?.[1];
       if (rule !== undefined) expect(rules).toContain(Number(rule));
     }

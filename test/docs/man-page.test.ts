@@ -31,7 +31,7 @@ it('docs/reference/commands.md is what the commands say', async () => {
   const { code: reference } = await format('commands.md', renderCommandReference(program));
   if (process.env['UPDATE'] === '1') writeFileSync(path, reference);
   expect(readFileSync(path, 'utf8')).toBe(reference);
-  for (const { words } of leavesOf(program)) expect(reference).toMatch(new RegExp(`^- \`${words}[ \`]`, 'm'));
+  for (const { words } of leavesOf(program)) expect(reference).toContain(` \`${words}\``);
 });
 
 it('has every command and option', () => {

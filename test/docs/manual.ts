@@ -77,47 +77,35 @@ export function renderManPage(program: Command): string {
 }
 
 /**
- * An index in Markdown: each command with its purpose. Its options are in the help and the manual page.
+ * An index in Markdown: the names of the commands. What each does is in the help and the manual page.
  *
  * @param program - The program, with all its commands.
  * @returns The document, with a line feed at its end.
  */
 export function renderCommandReference(program: Command): string {
-  const help = program.createHelp();
   const leaves = leavesOf(program);
   const groupOf = (command: Command): string =>
     (command.parent === program ? command : command.parent)?.helpGroup() ?? '';
   const groups = new Set(leaves.map(({ command }) => groupOf(command)));
-  const line = (command: Command): string => {
-    const usage = help
-      .commandUsage(command)
-      .replace(/^northroot /, '')
-      .replace(' [options]', '');
-    return `- \`${usage}\`: ${markdownText(command.summary() || command.description())}`;
-  };
+  const namesIn = (heading: string): string =>
+    leaves
+      .filter(({ command }) => groupOf(command) === heading)
+      .map(({ words }) => `\`${words}\``)
+      .join(', ');
   return [
     '# Commands',
     '',
     '<!-- Made from the commands: UPDATE=1 npx vitest run test/docs/man-page.test.ts -->',
     '',
-    '`northroot COMMAND --help` and `man northroot` have the options of each, with examples. The README has the [exit statuses](../../README.md#what-is-checked-and-what-is-not).',
-    ...[...groups].flatMap((heading) => [
-      '',
-      `## ${heading.replace(/:$/, '')}`,
-      '',
-      ...leaves.filter(({ command }) => groupOf(command) === heading).map(({ command }) => line(command)),
-    ]),
+    '`northroot --help` says what each is for, `northroot COMMAND --help` and `man northroot` also its options, with examples. The README has the [exit statuses](../../README.md#what-is-checked-and-what-is-not).',
+    '',
+    ...[...groups].map((heading) => `- ${heading} ${namesIn(heading)}`),
     '',
     '## Environment and files',
     '',
     ...[...ENVIRONMENT, ...FILES].map(([name, text]) => `- \`${name}\`: ${text}`),
     '',
   ].join('\n');
-}
-
-/** Markup is escaped. The text is the program's own. */
-function markdownText(text: string): string {
-  return text.replace(/[*_<[]/g, '\\$&');
 }
 
 function optionLines(option: Option): string[] {

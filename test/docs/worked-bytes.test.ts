@@ -9,7 +9,7 @@ import { verifyLedger } from '../../src/api/index.js';
 import { namedBlocks, readText } from './markdown.js';
 
 const blocks = namedBlocks(readText('docs/spec/format.md'));
-const used = new Set(['patterns']);
+const used = new Set<string>();
 
 function block(name: string): string {
   const text = blocks.get(name);
