@@ -1,4 +1,4 @@
-/** What rests on authority that was imported is said by every way to a report (SPEC §7, "Taken over"). */
+/** What rests on authority that was imported is said by every way to a report (SPEC §8, "Imported authority"). */
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';

@@ -29,7 +29,7 @@ export interface KnownLedger {
   readonly ownGrants?: number | undefined;
 }
 
-/** What lets somebody act, or gives budget back, on the word of the system alone (SPEC §7, "Taken over"). */
+/** What lets somebody act, or gives budget back, on the word of the system alone (SPEC §8, "Imported authority"). */
 export interface AuthorityCounts {
   readonly grants: number;
   readonly actions: number;

@@ -157,7 +157,7 @@ export function isUsable(
   });
 }
 
-/** SPEC §7, "Taken over". */
+/** SPEC §8, "Imported authority". */
 function isHonoured({ system }: Approval, honoured: readonly string[]): boolean {
   return system === undefined || honoured.includes(system);
 }

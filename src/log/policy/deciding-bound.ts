@@ -55,7 +55,7 @@ export function judgeSoundness(grant: Grant): Denial[] {
   ];
 }
 
-/** SPEC §7, "Taken over": authority imported from other systems counts only for systems in `honoured`. */
+/** SPEC §8, "Imported authority": authority imported from other systems counts only for systems in `honoured`. */
 export function judgeImported(
   grant: Grant | undefined,
   action: Pick<Action, 'system'> | undefined,

@@ -95,7 +95,7 @@ export interface Advice {
 
 /** Whose imported authority counts. */
 export interface HonourOptions {
-  /** Systems, as in `source.system` of events. Default: none (SPEC §7, "Taken over"). */
+  /** Systems, as in `source.system` of events. Default: none (SPEC §8, "Imported authority"). */
   readonly honourImported?: readonly string[] | undefined;
 }
 

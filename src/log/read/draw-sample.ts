@@ -1,6 +1,6 @@
 /**
  * Draws executions for an audit by lot. The lot of an execution is a hash over the root of a checkpoint and the execution's id, so that
- * whoever has the ledger draws the same ones again, and who wrote the records could not foresee them. docs/spec/format.md has the rule.
+ * whoever has the ledger draws the same ones again, and who wrote the records could not foresee them. docs/spec/proofs.md has the rule.
  */
 
 import { encodeBase64url, tryDecodeBase64url } from '../../base/bytes/encoding.js';

@@ -133,7 +133,7 @@ export interface Grant extends Authorized {
   /** The number of the grant at the top of its chain. */
   readonly rootIndex: number;
   /**
-   * The foreign systems from which its record, or a credit to it or below it, was taken over (SPEC §7, "Taken over"). Its ancestors have
+   * The foreign systems from which its record, or a credit to it or below it, was taken over (SPEC §8, "Imported authority"). Its ancestors have
    * their own.
    */
   readonly systems: Set<string>;

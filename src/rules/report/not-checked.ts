@@ -242,7 +242,7 @@ function listRevokedKeys(result: Given): NotChecked[] {
   );
 }
 
-/** Describes the foreign systems of a ledger (SPEC §7, "Taken over"). */
+/** Describes the foreign systems of a ledger (SPEC §8, "Imported authority"). */
 export function describeImported({ importedSystems }: VerificationResult['state']): string {
   const systems = [...importedSystems]
     .map((system) => (system === OTHER_SYSTEMS ? 'others' : printable(system, 64)))

@@ -305,7 +305,7 @@ function settleRequest(
   if (verdict !== 'invalid' && !links.requests.has(name)) links.requests.set(name, { id, asked });
 }
 
-/** The foreign systems of an event (SPEC §7, "Taken over"). */
+/** The foreign systems of an event (SPEC §8, "Imported authority"). */
 function noteSystems({ importedSystems }: VerifyState, systems: readonly string[]): void {
   for (const system of systems) addSystem(importedSystems, system);
 }

@@ -60,7 +60,7 @@ export interface FoldRoots extends Table<string, Finding> {
 
 /** The state of one verification, made by {@link startVerification} and changed by `verifyLine`. */
 export interface VerifyState {
-  /** The foreign systems whose authority was taken over (SPEC §7, "Taken over"). */
+  /** The foreign systems whose authority was taken over (SPEC §8, "Imported authority"). */
   readonly importedSystems: Set<string>;
   /** Allowed grants that spend slices of other ledgers (SPEC §8 rule 17). */
   slicesSpent: number;
