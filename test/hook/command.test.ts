@@ -472,7 +472,11 @@ describe('hook install', () => {
     ['gemini', ['--principal', 'agent:claude-code'], '.gemini/settings.json'],
     ['copilot', ['--principal', 'agent:claude-code'], '.github/hooks/northroot.json'],
   ] as const)('%s %j is in %s', (host, flags, path) => {
-    expectOk(install(host, '--ledger', ledger, ...flags));
+    const installed = install(host, '--ledger', ledger, ...flags);
+    expectOk(installed);
+    // Of files that others may check out.
+    const isShared = host === 'copilot' || (flags as readonly string[]).includes('--project');
+    expect(installed.stderr.includes('paths of this machine')).toBe(isShared);
     expect(shop.read(path)).toContain(`northroot.js hook ${host} --ledger ${shop.path(ledger)}`);
     expectOk(
       shop.runProcess(['hook', 'uninstall', host, ...flags.filter((flag) => flag === '--project')], { env }),

@@ -239,7 +239,7 @@ async function uninstallFrom(
 async function write(
   { terminal }: Context,
   profile: HookProfile,
-  { print: isPrinted = false }: PlaceChoice,
+  { print: isPrinted = false, project }: PlaceChoice,
   { path, text, after }: { readonly path: string; readonly text: string | undefined; readonly after: string },
 ): Promise<ExitStatus> {
   if (isPrinted) {
@@ -255,8 +255,13 @@ async function write(
   if (isLeft) await rewriteFile(path, encodeUtf8(after));
   else await removeFile(path);
   terminal.say(`${isLeft ? 'wrote' : 'removed'} ${printable(path)}`);
-  const { remark } = profile.settings;
-  if (remark !== undefined && after.length > (text ?? '').length) terminal.say(`note: ${remark}`);
+  const { remark, isProjectOnly } = profile.settings;
+  if (after.length <= (text ?? '').length) return 0;
+  if (remark !== undefined) terminal.say(`note: ${remark}`);
+  if (project === true || isProjectOnly === true)
+    terminal.say(
+      'note: it names paths of this machine: where they are missing, agents may run calls without asking; install hooks on each machine, and do not commit this file',
+    );
   return 0;
 }
 
