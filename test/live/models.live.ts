@@ -16,6 +16,7 @@ const peers = new Peers(
     ai: '^6',
     '@ai-sdk/openai': '^3',
     '@ai-sdk/anthropic': '^3',
+    zod: '^4',
   },
   process.env['MODELS'],
 );
