@@ -422,6 +422,8 @@ describe('what has no bound', () => {
     ['context_management', responses({ context_management: [{ type: 'compaction' }] })],
     ['service_tier', responses({ service_tier: 'flex' })],
     ['reasoning.mode', responses({ reasoning: { mode: 'pro' } })],
+    ['prompt_cache_options.ttl', responses({ prompt_cache_options: { ttl: '12h' } })],
+    ['member background_options', responses({ background_options: { completion_window: '8h' } })],
     ['tools of the model', responses({ model: 'o3-deep-research' })],
     ['tool web_search', responses({ tools: [{ type: 'web_search' }] })],
     [
