@@ -10,6 +10,7 @@ import { invalid, type RequestMembers } from './request-body.js';
 
 /** Members that make no difference to what a call may cost. */
 const FREE: ReadonlySet<string> = new Set([
+  'client_metadata',
   'include',
   'instructions',
   'max_tool_calls',

@@ -279,6 +279,7 @@ describe('what is in the body', () => {
       TOOLS,
     ],
     ['a format', responses({ text: { format: { type: 'text' } } }), SCHEMA],
+    ['what a client says of itself', responses({ client_metadata: { turn_id: 't' } }), 0],
     [
       'a conversation that is all in it',
       responses({
