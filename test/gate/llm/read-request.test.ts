@@ -70,6 +70,8 @@ describe('paths', () => {
     ['404 PATH_UNKNOWN', post('/v1/chat/completions\n', {})],
     ['404 PATH_UNKNOWN', post('http://example.com/v1/chat/completions', {})],
     ['405 METHOD_NOT_ALLOWED', get('/v1/responses')],
+    ['426 PROTOCOL_UNSUPPORTED', { ...get('/v1/responses'), headers: { upgrade: 'websocket' } }],
+    ['404 PATH_UNKNOWN', { ...get('/v1/realtime'), headers: { upgrade: 'websocket' } }],
     ['405 METHOD_NOT_ALLOWED', get('/v1/chat/completions', 'PUT')],
     ['405 METHOD_NOT_ALLOWED', get('/v1/models', 'DELETE')],
     ['405 METHOD_NOT_ALLOWED', post('/v1/responses/resp_1', {})],
