@@ -64,8 +64,8 @@ const RUNS: [host: HookName, run: string, ...steps: string[]][] = [
     'release session',
     'release session',
   ],
-  ['codex', 'codex/allow', 'decide call_1 Bash', 'success call_1 - output', 'release session'],
-  ['codex', 'codex/deny', 'decide call_1 Bash', 'release session'],
+  ['codex', 'codex/allow', 'decide call_1 Bash', 'success call_1 - output'],
+  ['codex', 'codex/deny', 'decide call_1 Bash'],
   [
     'gemini',
     'gemini/exit1',
@@ -107,6 +107,9 @@ it.each([
   ['claude-code', event('StopFailure'), 'release session'],
   ['claude-code', event('PreToolUse', { tool_use_id: undefined }), 'decide - Bash'],
   ['claude-code', event('NextYearsEvent'), 'none'],
+  // Its commands may run on.
+  ['codex', event('Stop'), 'none'],
+  ['codex', event('SessionEnd'), 'none'],
   ['gemini', event('AfterTool', { tool_response: { error: { message: 'x' } } }), 'failure - - output'],
   ['gemini', event('AfterTool', { tool_response: { error: null } }), 'success - - output'],
   ['gemini', event('BeforeModel', { llm_request: {} }), 'none'],

@@ -38,6 +38,21 @@ describe.skipIf(obstacle !== undefined).each(Object.keys(HOSTS) as LiveHost[])('
   });
 });
 
+describe.skipIf(obstacle !== undefined)('codex', () => {
+  it('does not get back the call of a command that runs on', async () => {
+    const run = new LiveRun('codex', 1);
+    try {
+      const first = await run.run(['echo 1 > one.txt; sleep 99'], 'first');
+      expect(first.files, first.said).toEqual(['one.txt']);
+      const second = await run.run(['echo 2 > two.txt'], 'second');
+      expect(second.files, second.said).toEqual([]);
+      expect(run.northroot('verify', run.ledger)).toMatch(/^ok /);
+    } finally {
+      run.remove();
+    }
+  });
+});
+
 describe.skipIf(obstacle !== undefined || !CAN_ISOLATE)('claude-code', () => {
   it('shares one budget between two sessions', async () => {
     const run = new LiveRun('claude-code', 3);
