@@ -105,7 +105,7 @@ async function perform(
   } else if (step.kind === 'release') {
     for (const call of step.calls) await ignoreUnknown(desk.release(toCall(call), signal));
   } else {
-    await desk.releaseSession(step.session, signal);
+    await desk.releaseSession(step.session, step.mayHaveRun === true, signal);
   }
   return NOTHING;
 }
