@@ -7,7 +7,7 @@ import { tryInGroups } from '../base/in-groups.js';
 import { parseDigest } from '../base/value/digest.js';
 import { isJsonObject, type JsonObject } from '../base/json/value.js';
 import { LedgerView } from '../log/read/ledger-view.js';
-import type { CallName, Gate, OpenCall, Settled } from './gate.js';
+import type { CallName, Gate, OpenCall } from './gate.js';
 import { keyOfOrder, refOfKey } from './request-key.js';
 
 /** The most open calls that are looked at: their records are read again. */
@@ -20,32 +20,43 @@ export interface ReleaseSessionOptions {
   readonly mayRelease?: ((principalId: string) => boolean) | undefined;
   /** Whether calls of this tool are released. Default: of any. */
   readonly mayEnd?: ((toolName: string) => boolean) | undefined;
+  /** Whether its calls may have run: they are settled as unknown, and charged. Default false. */
+  readonly mayHaveRun?: boolean | undefined;
 }
 
 interface Limits {
   readonly mayRelease: (principalId: string) => boolean;
-  readonly mayEnd: (toolName: string) => boolean;
+  readonly end: (call: CallName) => Promise<boolean>;
 }
 
+/** Why it is not known how a call ended. */
+const SESSION_ENDED = 'SESSION_ENDED';
+
 /**
- * Ends a session: releases its calls that were allowed, by any process, and not begun; settles as unknown what this gate has begun.
+ * Ends a session: releases its calls that were allowed, by any process, and not begun; settles as unknown what this gate has begun, and
+ * with `mayHaveRun` all of them.
  * @returns How many
  * @throws NorthrootError as `Gate.release`, for the first that failed after all others were released
  */
 export async function releaseSession(
   gate: Gate,
   session: string,
-  { signal, mayRelease = () => true, mayEnd = () => true }: ReleaseSessionOptions,
+  { signal, mayRelease = () => true, mayEnd = () => true, mayHaveRun = false }: ReleaseSessionOptions,
 ): Promise<number> {
   const own = gate.listOpen(session).filter(({ principal, tool }) => mayRelease(principal) && mayEnd(tool));
-  const release = async ({ ref, principal }: OpenCall): Promise<boolean> =>
-    isRecorded(await gate.release({ ref, session, principal }, { signal }));
-  const ends = await tryInGroups(own, release, signal);
+  const end = async (call: CallName): Promise<boolean> => {
+    const ended = mayHaveRun
+      ? await gate.settle(call, { outcome: 'unknown', errorCode: SESSION_ENDED }, { signal, mayEnd })
+      : await gate.release(call, { signal, mayEnd });
+    return ended.recorded !== undefined;
+  };
+  const endOwn = ({ ref, principal }: OpenCall): Promise<boolean> => end({ ref, session, principal });
+  const ends = await tryInGroups(own, endOwn, signal);
   // What could not be released keeps others' calls from nothing.
-  ends.push(...(await releaseOthers(gate, session, signal, { mayRelease, mayEnd })));
-  return ends.filter((end) => {
-    if (end.status === 'rejected') throw end.reason;
-    return end.value;
+  ends.push(...(await releaseOthers(gate, session, signal, { mayRelease, end })));
+  return ends.filter((ended) => {
+    if (ended.status === 'rejected') throw ended.reason;
+    return ended.value;
   }).length;
 }
 
@@ -53,7 +64,7 @@ async function releaseOthers(
   gate: Gate,
   session: string,
   signal: AbortSignal,
-  { mayRelease, mayEnd }: Limits,
+  { mayRelease, end }: Limits,
 ): Promise<PromiseSettledResult<boolean>[]> {
   const { ledger } = gate;
   // Only records of files can be read again.
@@ -75,7 +86,7 @@ async function releaseOthers(
   }
   const release = async (call: CallName): Promise<boolean> => {
     try {
-      return isRecorded(await gate.release(call, { signal, mayEnd }));
+      return await end(call);
     } catch (error) {
       // Another process has ended it, or it is of a tool whose calls stay.
       if (!(error instanceof NorthrootError && PASSED_OVER.has(error.code))) throw error;
@@ -83,10 +94,6 @@ async function releaseOthers(
     }
   };
   return tryInGroups(calls, release, signal);
-}
-
-function isRecorded({ recorded }: Settled): boolean {
-  return recorded !== undefined;
 }
 
 /** How the gate names the call of an event, if it is of this session. */

@@ -27,6 +27,15 @@ describe('reading a usage', () => {
       },
       { input: 100, output: 1, cacheRead: 30, inputAudio: 70 },
     ],
+    [
+      'openai-chat',
+      {
+        prompt_tokens: 100,
+        completion_tokens: 1,
+        prompt_tokens_details: { cached_tokens: 60, text_tokens: 50, image_tokens: 45, audio_tokens: 5 },
+      },
+      { input: 100, output: 1, cacheRead: 50, inputAudio: 5, inputImage: 45 },
+    ],
     ['openai-chat', { prompt_tokens: 8, total_tokens: 8 }, { input: 8, output: 0 }],
     // Reasoning beside the output, or in the total alone.
     [
@@ -219,6 +228,14 @@ describe('reading a usage', () => {
     ['vercel-ai', { inputTokens: NaN, outputTokens: NaN }],
     ['langchain', { input_tokens: 1 }],
     ['langchain', { input_tokens: 1, output_tokens: 1, input_token_details: { cache_read: 2 } }],
+    [
+      'openai-responses',
+      {
+        input_tokens: 9,
+        input_tokens_details: { cache_write_tokens: 5, cache_write_tokens_details: { ttl_12h_tokens: 5 } },
+        output_tokens: 1,
+      },
+    ],
   ])('of %s refuses what is not stated well: %j', (kind, raw) => {
     expect(codeThrown(() => readUsage(kind, raw))).toBe('MODEL_USAGE_INVALID');
   });

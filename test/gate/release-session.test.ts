@@ -29,4 +29,18 @@ describe('a session that ends', () => {
       expect(await place.verdict()).toBe('ok');
     },
   );
+
+  test('charges what may have run, whoever allowed it', async () => {
+    const place = filePlace();
+    const { gate: dead } = await openGate(place, { meterCaps: { calls: 3 } });
+    for (const ref of ['a', 'b']) await dead.decide({ ...CALL, session: 's', ref });
+    await dead.close();
+    const gate = await reopen(place);
+    await gate.decide({ ...CALL, session: 's', ref: 'c' });
+    expect(await releaseSession(gate, 's', { signal, mayHaveRun: true })).toBe(3);
+    const ends = place.events().filter((event) => event.event_type === 'execution');
+    expect(ends).toMatchObject(Array(3).fill({ outcome: 'unknown', error_code: 'SESSION_ENDED' }));
+    expect((await gate.decide({ ...CALL, session: 't', ref: 'd' })).code).toBe('RESERVATION_OVER_CAP');
+    expect(await place.verdict()).toBe('ok');
+  });
 });

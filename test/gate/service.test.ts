@@ -110,6 +110,14 @@ describe('a call', () => {
     expect((await ask('/v1/release', { session: 's' })).body).toEqual({ released: 0 });
   });
 
+  it('of a session that broke off is settled as unknown, and charged', async () => {
+    const { ask, gate } = await serve({}, { meterCaps: { calls: 3 } });
+    for (const ref of ['c1', 'c2']) await ask('/v1/decide', { ...READ, ref, start: false });
+    expect((await ask('/v1/release', { session: 's', may_have_run: true })).body).toEqual({ released: 2 });
+    const [budget] = await gate.ledger.budget();
+    expect(budget?.balances).toMatchObject([{ unit: 'calls', used: { v: '2' }, reserved: { v: '0' } }]);
+  });
+
   it('of a session that another process has allowed is released too', async () => {
     const place = filePlace();
     const { gate } = await openGate(place);

@@ -123,7 +123,7 @@ describe('a budget of two calls', () => {
     expect(told(ledger)).toEqual(['allow', 'failure ABANDONED', 'allow', 'failure ABANDONED', 'allow']);
   });
 
-  it('is given back at the end of its session, and of no other', () => {
+  it('is given back at the end of its turn, and of no other session', () => {
     const ledger = makeLedger(3);
     grant(ledger, 'agent:gemini', 3);
     expect(hook(ledger, call('t1'))).toEqual(ALLOWED);
@@ -131,12 +131,29 @@ describe('a budget of two calls', () => {
     const gemini = (name: string, session: string): Run =>
       shop.run(['hook', 'gemini', '--ledger', ledger], { input: event(name, { session_id: session }) });
     expect([gemini('BeforeTool', 's1'), gemini('BeforeTool', 's3')]).toEqual([ALLOWED, ALLOWED]);
-    expect(hook(ledger, event('SessionEnd', { session_id: 's2' }))).toEqual(ALLOWED);
+    expect(hook(ledger, event('Stop', { session_id: 's2' }))).toEqual(ALLOWED);
     expect(told(ledger).slice(4)).toEqual(['failure ABANDONED']);
-    expect(gemini('SessionEnd', 's3')).toEqual(ALLOWED);
+    expect(gemini('AfterAgent', 's3')).toEqual(ALLOWED);
     expect(told(ledger).slice(5)).toEqual(['failure ABANDONED']);
     const open = shop.run(['budget', ledger, '--format', 'json']);
     expect(expectOk(open).match(/"tool_name"/g)).toHaveLength(2);
+    expectSound(ledger);
+  });
+});
+
+describe('a session that breaks off', () => {
+  it.each([
+    ['claude-code', 'PreToolUse'],
+    ['gemini', 'BeforeTool'],
+  ])('of %s charges what may have run', (host, decides) => {
+    const ledger = makeLedger(0);
+    grant(ledger, `agent:${host}`, 1);
+    const run = (name: string, session: string): Run =>
+      shop.run(['hook', host, '--ledger', ledger], { input: event(name, { session_id: session }) });
+    expect(run(decides, 's1')).toEqual(ALLOWED);
+    expect(run('SessionEnd', 's1')).toEqual(ALLOWED);
+    expect(run(decides, 's2').stdout).toContain('RESERVATION_OVER_CAP');
+    expect(told(ledger)).toEqual(['allow', 'unknown SESSION_ENDED', 'deny RESERVATION_OVER_CAP']);
     expectSound(ledger);
   });
 });

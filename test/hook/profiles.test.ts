@@ -16,7 +16,7 @@ function stepOf(host: HookName, text: string): string {
     case 'release':
       return `release ${step.calls.map(({ ref }) => ref ?? '-').join(' ')}`;
     case 'release-session':
-      return 'release session';
+      return step.mayHaveRun === true ? 'unknown session' : 'release session';
     case 'none':
       return 'none';
   }
@@ -30,7 +30,7 @@ const RUNS: [host: HookName, run: string, ...steps: string[]][] = [
     'success toolu_mock_1 - output',
     'release toolu_mock_1',
     'release session',
-    'release session',
+    'unknown session',
   ],
   [
     'claude-code',
@@ -38,7 +38,7 @@ const RUNS: [host: HookName, run: string, ...steps: string[]][] = [
     'decide toolu_mock_1 Bash',
     'release toolu_mock_1',
     'release session',
-    'release session',
+    'unknown session',
   ],
   [
     'claude-code',
@@ -50,7 +50,7 @@ const RUNS: [host: HookName, run: string, ...steps: string[]][] = [
     'failure toolu_mock_2 - output',
     'release toolu_mock_2',
     'release session',
-    'release session',
+    'unknown session',
   ],
   [
     'claude-code',
@@ -62,19 +62,19 @@ const RUNS: [host: HookName, run: string, ...steps: string[]][] = [
     'success toolu_mock_1 - output',
     'release toolu_mock_1',
     'release session',
-    'release session',
+    'unknown session',
   ],
-  ['codex', 'codex/allow', 'decide call_1 Bash', 'success call_1 - output', 'release session'],
-  ['codex', 'codex/deny', 'decide call_1 Bash', 'release session'],
+  ['codex', 'codex/allow', 'decide call_1 Bash', 'success call_1 - output'],
+  ['codex', 'codex/deny', 'decide call_1 Bash'],
   [
     'gemini',
     'gemini/exit1',
     'decide - run_shell_command',
     'success - - output',
     'release session',
-    'release session',
+    'unknown session',
   ],
-  ['gemini', 'gemini/deny', 'decide - run_shell_command', 'release session', 'release session'],
+  ['gemini', 'gemini/deny', 'decide - run_shell_command', 'release session', 'unknown session'],
 ];
 
 describe.skipIf(!HAS_RECORDED)('recorded runs', () => {
@@ -107,6 +107,9 @@ it.each([
   ['claude-code', event('StopFailure'), 'release session'],
   ['claude-code', event('PreToolUse', { tool_use_id: undefined }), 'decide - Bash'],
   ['claude-code', event('NextYearsEvent'), 'none'],
+  // Its commands may run on.
+  ['codex', event('Stop'), 'none'],
+  ['codex', event('SessionEnd'), 'none'],
   ['gemini', event('AfterTool', { tool_response: { error: { message: 'x' } } }), 'failure - - output'],
   ['gemini', event('AfterTool', { tool_response: { error: null } }), 'success - - output'],
   ['gemini', event('BeforeModel', { llm_request: {} }), 'none'],

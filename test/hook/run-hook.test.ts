@@ -310,6 +310,7 @@ describe('other parameters', () => {
     async (host) => {
       const denied = await run(host, decisionOf(host), { ...rewrite, ref: 'nth:x/1' });
       expectDenied(host, denied, 'cannot be given other parameters');
+      expect(denied.stdout).not.toContain('ALLOW');
       expect(denied.asked).toMatchObject([
         ['decide', {}],
         ['release', { ref: 'nth:x/1' }],
@@ -319,7 +320,7 @@ describe('other parameters', () => {
 
   it('that are no object end it, too', async () => {
     const denied = await run('claude-code', event('PreToolUse'), { ...rewrite, params: 'ls' });
-    expectDenied('claude-code', denied, 'ALLOW');
+    expectDenied('claude-code', denied, 'cannot be given other parameters');
   });
 });
 

@@ -93,7 +93,8 @@ it('names a call by what was asked for where it has no id', async () => {
   } as const;
   await desk.settle({ ...CALL, ref: undefined }, outcome);
   await desk.release(CALL);
-  await desk.releaseSession('s1');
+  await desk.releaseSession('s1', false);
+  await desk.releaseSession('s2', true);
   desk.close();
   expect(requests.map((text) => JSON.parse(text.split('\r\n\r\n')[1] ?? '') as unknown)).toEqual([
     {
@@ -108,6 +109,7 @@ it('names a call by what was asked for where it has no id', async () => {
     },
     { ref: 't1', session: 's1', principal: 'agent:a1' },
     { session: 's1' },
+    { session: 's2', may_have_run: true },
   ]);
 });
 

@@ -30,11 +30,35 @@ describe.skipIf(obstacle !== undefined).each(Object.keys(HOSTS) as LiveHost[])('
     expect(files, said).toEqual([]);
   });
 
+  it('charges a call within which its session broke off', async () => {
+    const run = start(1);
+    const first = await run.run(['echo 1 > one.txt; kill -TERM $PPID; sleep 9'], 'first');
+    expect(first.files, first.said).toEqual(['one.txt']);
+    const second = await run.run(['echo 2 > two.txt'], 'second');
+    expect(second.files, second.said).toEqual([]);
+    expect(run.northroot('verify', run.ledger)).toMatch(/^ok /);
+  });
+
   it('runs what it would run without northroot, once that is taken out', async () => {
     const run = start(0);
     run.northroot('hook', 'uninstall', host);
     const { files, said } = await run.run(COMMANDS);
     expect(files, said).toEqual(['one.txt', 'three.txt', 'two.txt']);
+  });
+});
+
+describe.skipIf(obstacle !== undefined)('codex', () => {
+  it('does not get back the call of a command that runs on', async () => {
+    const run = new LiveRun('codex', 1);
+    try {
+      const first = await run.run(['echo 1 > one.txt; sleep 99'], 'first');
+      expect(first.files, first.said).toEqual(['one.txt']);
+      const second = await run.run(['echo 2 > two.txt'], 'second');
+      expect(second.files, second.said).toEqual([]);
+      expect(run.northroot('verify', run.ledger)).toMatch(/^ok /);
+    } finally {
+      run.remove();
+    }
   });
 });
 

@@ -221,16 +221,17 @@ describe.skipIf(obstacle !== undefined)('over HTTP', () => {
     expect(ledger.verify()).toMatch(/^ok /);
   });
 
-  it.each(['2025-11-25', '2026-07-28'])(
-    'changes nothing for the conformance suite of %s',
-    async (revision) => {
-      makeLedger({ 'mcp.live.*': 9_999 });
-      const upstream = await start('server-v2.js', 'http');
-      const ask = (url: string): Promise<unknown> => peers.run('conformance.js', url, revision);
-      const direct = await ask(upstream);
-      expect(await ask(await proxyOf('live', upstream))).toEqual(direct);
-      await stopAll();
-      expect(ledger.verify()).toMatch(/^ok /);
-    },
-  );
+  it.each([
+    ['2025-11-25', ['server-v1.js']],
+    ['2025-11-25', ['server-v2.js', 'http']],
+    ['2026-07-28', ['server-v2.js', 'http']],
+  ])('changes nothing for the conformance suite of %s, of %o', async (revision, server) => {
+    makeLedger({ 'mcp.live.*': 9_999 });
+    const upstream = await start(...server);
+    const ask = (url: string): Promise<unknown> => peers.run('conformance.js', url, revision);
+    const direct = await ask(upstream);
+    expect(await ask(await proxyOf('live', upstream))).toEqual(direct);
+    await stopAll();
+    expect(ledger.verify()).toMatch(/^ok /);
+  });
 });

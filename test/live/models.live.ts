@@ -16,6 +16,7 @@ const peers = new Peers(
     ai: '^6',
     '@ai-sdk/openai': '^3',
     '@ai-sdk/anthropic': '^3',
+    zod: '^4',
   },
   process.env['MODELS'],
 );
@@ -40,6 +41,7 @@ type AllTold = Readonly<Record<string, Told>>;
 interface Upstream {
   readonly calls: readonly { readonly path: string; readonly auth: string; readonly limit: number | null }[];
   readonly cost: number;
+  readonly tokens: { readonly input: number; readonly output: number };
 }
 
 let ledger: TestLedger;
@@ -57,10 +59,10 @@ const ask = async (client: string, part: string, base: string): Promise<AllTold>
   (await peers.run('clients.js', client, part, base, upstream.url)) as AllTold;
 
 /** Asks through a proxy before the upstream. Answers pass while their calls are settled: all are when it has stopped. */
-async function askByProxy(client: string, part: string): Promise<AllTold> {
+async function askByProxy(client: string, part: string, ...more: readonly string[]): Promise<AllTold> {
   const proxy = await start(
     ...[CLI, 'llm', ledger.path, '--upstream', upstream.url, '--prices', prices],
-    ...['--principal', 'agent:a1', '--listen', '127.0.0.1:0'],
+    ...['--principal', 'agent:a1', '--listen', '127.0.0.1:0', ...more],
   );
   const all = await ask(client, part, proxy.url);
   await proxy.stop();
@@ -76,6 +78,24 @@ function used(): number {
   };
   const accounts = grants.flatMap(({ meters }) => meters).filter(({ unit }) => unit === 'usd');
   return accounts.reduce((sum, { used: { m, v, s = 0 } }) => sum + Number(m ?? v) * 10 ** (DECIMALS - s), 0);
+}
+
+/** Tokens that the ledger says were used. */
+function usedTokens(): Upstream['tokens'] {
+  const sum = { input: 0, output: 0 };
+  for (const line of ledger.text().trim().split('\n')) {
+    const { event } = JSON.parse(line) as { readonly event: { readonly meter_used?: readonly Meter[] } };
+    for (const { unit, amount } of event.meter_used ?? []) {
+      if (unit === 'tokens.input') sum.input += Number(amount.v);
+      if (unit === 'tokens.output') sum.output += Number(amount.v);
+    }
+  }
+  return sum;
+}
+
+interface Meter {
+  readonly unit: string;
+  readonly amount: { readonly v?: string };
 }
 
 interface Account {
@@ -118,8 +138,9 @@ describe.skipIf(obstacle !== undefined)('clients of models', () => {
       const { 'chat, unknown model': unknown, ...all } = await askByProxy(client, 'all');
       expect({ ...withoutWords(direct), ...withoutWords(all) }).toEqual(withoutWords(direct));
       if (unknown !== undefined) expect(unknown).toMatchObject({ asked: 0 });
-      const { cost, calls } = await told();
+      const { cost, tokens, calls } = await told();
       expect(used()).toBe(cost);
+      expect(usedTokens()).toEqual(tokens);
       const succeeded = Object.entries(all).filter(
         ([name, { text }]) => text !== undefined && name !== 'models' && name !== 'count tokens',
       );
@@ -132,6 +153,41 @@ describe.skipIf(obstacle !== undefined)('clients of models', () => {
       expectNothingPlanted();
     },
   );
+
+  it.each(['openai', 'openai7', 'anthropic'])(
+    '%s: images, formats, chains and what is free',
+    async (client) => {
+      ledger.grant('llm.*', '--cap', 'usd=10');
+      const direct = await ask(client, 'more', upstream.url);
+      upstream = await start('upstream.js');
+      const all = await askByProxy(client, 'more');
+      expect(withoutWords(all)).toEqual(withoutWords(direct));
+      const { cost, tokens } = await told();
+      expect(used()).toBe(cost);
+      expect(usedTokens()).toEqual(tokens);
+      expect(Object.values(all).filter(({ text }) => text === undefined)).toEqual([]);
+      expect(ledger.verify()).toMatch(/^ok /);
+      expectNothingPlanted();
+    },
+  );
+
+  it.each(['openai', 'openai7', 'anthropic'])('%s: what has no bound needs an amount', async (client) => {
+    ledger.grant('llm.*', '--cap', 'usd=10');
+    const denied = Object.values(await askByProxy(client, 'stored'));
+    for (const each of denied) {
+      expect(each).toMatchObject({ status: 429, asked: 0 });
+      expect(each.message).toContain('cannot be told from');
+    }
+    upstream = await start('upstream.js');
+    const direct = await ask(client, 'stored', upstream.url);
+    upstream = await start('upstream.js');
+    const all = await askByProxy(client, 'stored', '--reserve', 'usd=0.5');
+    expect(withoutWords(all)).toEqual(withoutWords(direct));
+    expect(ledger.events().filter((each) => each.includes(' success'))).toHaveLength(denied.length);
+    expect(used()).toBeGreaterThanOrEqual((await told()).cost);
+    expect(ledger.verify()).toMatch(/^ok /);
+    expectNothingPlanted();
+  });
 
   it.each(['openai', 'anthropic'])(
     '%s: what breaks is charged as estimated, never as nothing',

@@ -70,8 +70,9 @@ export const CLAUDE_CODE: HookProfile = {
         if (Array.isArray(tasks) && tasks.length > 0) return NO_STEP;
         return { kind: 'release-session', session: textOf(event, 'session_id') };
       }
+      // What no end of a turn has released was running, or waited for its user.
       case 'SessionEnd':
-        return { kind: 'release-session', session: textOf(event, 'session_id') };
+        return { kind: 'release-session', session: textOf(event, 'session_id'), mayHaveRun: true };
       default:
         return NO_STEP;
     }

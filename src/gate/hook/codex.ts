@@ -1,16 +1,17 @@
 /**
- * Hooks of Codex CLI. Seen: 0.169. It hears a denial with a reason, or nothing: what it does not know it takes for nothing, and the tool
- * runs. It reports no exit status and no duration.
+ * Hooks of Codex CLI. Seen: 0.169, 0.171. It hears a denial with a reason, or nothing: what it does not know it takes for nothing, and the
+ * tool runs. It reports no exit status and no duration; nor an end of a command that still runs at the end of its turn or session, so that
+ * neither gives back what was not reported.
  */
 
-import { callOf, type HookProfile, type HookStep, NO_STEP, textOf } from './profile.js';
+import { callOf, type HookProfile, type HookStep, NO_STEP } from './profile.js';
 
 export const CODEX: HookProfile = {
   name: 'codex',
   title: 'Codex CLI',
   principal: 'agent:codex',
   decides: 'PreToolUse',
-  events: ['PreToolUse', 'PostToolUse', 'Stop'],
+  events: ['PreToolUse', 'PostToolUse'],
   hears: [],
   settings: {
     folder: '.codex',
@@ -28,8 +29,6 @@ export const CODEX: HookProfile = {
         return { kind: 'decide', call: callOf(event) };
       case 'PostToolUse':
         return { kind: 'settle', call: callOf(event), outcome: 'success', output: event['tool_response'] };
-      case 'Stop':
-        return { kind: 'release-session', session: textOf(event, 'session_id') };
       default:
         return NO_STEP;
     }

@@ -39,8 +39,11 @@ export interface Desk {
   decide(call: DeskCall, options: { readonly waitMs: number }, signal: AbortSignal): Promise<DeskDecision>;
   settle(call: DeskCall, outcome: DeskOutcome, signal: AbortSignal): Promise<void>;
   release(call: DeskCall, signal: AbortSignal): Promise<void>;
-  /** Of all its principals. */
-  releaseSession(session: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Of all its principals.
+   * @param mayHaveRun - Whether its calls are settled as unknown rather than given back
+   */
+  releaseSession(session: string, mayHaveRun: boolean, signal: AbortSignal): Promise<void>;
 }
 
 /** Errors that are an answer: this call may not run, whatever happens where no ledger can be asked. */

@@ -50,8 +50,8 @@ export class GateDesk implements Desk {
     await this.#gate.release(nameOf(call), { signal });
   }
 
-  async releaseSession(session: string, signal: AbortSignal): Promise<void> {
-    await releaseSession(this.#gate, session, { signal });
+  async releaseSession(session: string, mayHaveRun: boolean, signal: AbortSignal): Promise<void> {
+    await releaseSession(this.#gate, session, { signal, mayHaveRun });
   }
 }
 

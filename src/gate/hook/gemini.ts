@@ -36,8 +36,10 @@ export const GEMINI: HookProfile = {
         };
       }
       case 'AfterAgent':
-      case 'SessionEnd':
         return { kind: 'release-session', session: textOf(event, 'session_id') };
+      // What no end of a turn has released was running, or waited for its user.
+      case 'SessionEnd':
+        return { kind: 'release-session', session: textOf(event, 'session_id'), mayHaveRun: true };
       default:
         return NO_STEP;
     }

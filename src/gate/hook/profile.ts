@@ -32,7 +32,8 @@ export type HookStep =
     }
   /** Calls that are over and may not have run. */
   | { readonly kind: 'release'; readonly calls: readonly HookCall[] }
-  | { readonly kind: 'release-session'; readonly session: string }
+  /** With `mayHaveRun`, it broke off: nothing tells what came of its open calls. */
+  | { readonly kind: 'release-session'; readonly session: string; readonly mayHaveRun?: true }
   | { readonly kind: 'none' };
 
 /** What the host is to be told. `pass` is no answer: its own rules go on to decide. */

@@ -105,7 +105,7 @@ async function perform(
   } else if (step.kind === 'release') {
     for (const call of step.calls) await ignoreUnknown(desk.release(toCall(call), signal));
   } else {
-    await desk.releaseSession(step.session, signal);
+    await desk.releaseSession(step.session, step.mayHaveRun === true, signal);
   }
   return NOTHING;
 }
@@ -134,7 +134,8 @@ function verdictOf(profile: HookProfile, decision: DeskDecision, options: HookOp
         return { effect, reason: reasonOf(decision), params };
       return {
         effect: 'deny',
-        reason: `${reasonOf(decision)}: ${profile.title} cannot be given other parameters`,
+        // The code is that of an allowance, which the agent would take it for.
+        reason: `northroot: allowed with other parameters alone: ${profile.title} cannot be given other parameters`,
       };
     }
     case 'ask':

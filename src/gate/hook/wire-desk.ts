@@ -75,8 +75,8 @@ export class WireDesk implements Desk {
     await this.#post('/v1/release', nameOf(call));
   }
 
-  async releaseSession(session: string): Promise<void> {
-    await this.#post('/v1/release', { session });
+  async releaseSession(session: string, mayHaveRun: boolean): Promise<void> {
+    await this.#post('/v1/release', { session, ...(mayHaveRun ? { may_have_run: true } : {}) });
   }
 
   async #post(target: string, body: JsonObject): Promise<JsonObject> {

@@ -1,6 +1,7 @@
 /** What is found in an answer as it passes. */
 
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
+import { MAX_COUNT } from '../price/usage.js';
 import type { ModelRequest } from './model-api.js';
 import type { Picks } from './json-picker.js';
 import type { TextPath } from './piece-template.js';
@@ -41,6 +42,8 @@ export class AnswerNotes {
   /** Whether there is output that is not shown, or may be. */
   isOutputHidden = false;
   webSearches = 0;
+  /** Searches that are charged, as stated; others only look at a page that was found. */
+  chargedSearches: number | undefined;
   images = 0;
   readonly finishedChoices = new Set<unknown>();
   /** By which a later request may name the answer, and items of it. */
@@ -93,6 +96,11 @@ export class AnswerNotes {
     this.errorCode ??= errorCodeOf(error);
   }
 
+  setChargedSearches(count: unknown): void {
+    if (isCount(count) && count <= MAX_COUNT)
+      this.chargedSearches = Math.max(count, this.chargedSearches ?? 0);
+  }
+
   addOutputBytes(bytes: number): void {
     if (bytes === 0) return;
     this.outputBytes += bytes;
@@ -131,7 +139,7 @@ function mergeUsage(first: JsonObject | undefined, second: JsonObject, depth = 0
   return Object.fromEntries(merged);
 }
 
-function isCount(value: JsonValue): value is number {
+function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0;
 }
 

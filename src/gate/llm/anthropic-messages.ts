@@ -6,6 +6,7 @@ import {
   BoundSum,
   type CallBounds,
   DEFINED_TOOL_TOKENS,
+  REFERENCE_TOKENS,
   SCHEMA_TOKENS,
   TOOLS_TOKENS,
 } from './bounds.js';
@@ -49,10 +50,12 @@ export function readMessages(members: RequestMembers): CallBounds {
   const limit = members.count('max_tokens', 0);
   if (limit === undefined) throw invalid('max_tokens: expected a number, found none');
   if (!members.has('messages')) throw invalid('messages: expected an array, found none');
+  const tools = objectsOf(members.list('tools'), 'tools');
+  const content = new ContentSum(sum, tools);
   for (const message of objectsOf(members.list('messages'), 'messages'))
-    addContent(sum, memberOf(message, 'content'));
-  addContent(sum, members.any('system'));
-  addTools(sum, members);
+    content.add(memberOf(message, 'content'));
+  content.add(members.any('system'));
+  addTools(sum, tools);
   if (members.has('output_format') || members.has('output_config')) sum.addedInput += SCHEMA_TOKENS;
   for (const name of OPEN) if (members.has(name)) sum.leaveOpen(name);
   if (!clearsOnly(members.object('context_management'))) sum.leaveOpen('context_management');
@@ -75,8 +78,7 @@ function clearsOnly(management: JsonObject | undefined): boolean {
   );
 }
 
-function addTools(sum: BoundSum, members: RequestMembers): void {
-  const tools = objectsOf(members.list('tools'), 'tools');
+function addTools(sum: BoundSum, tools: readonly JsonObject[]): void {
   if (tools.length > 0) sum.addedInput += TOOLS_TOKENS;
   for (const tool of tools) {
     const type = memberOf(tool, 'type') ?? 'custom';
@@ -124,22 +126,71 @@ const PLAIN_BLOCKS: ReadonlySet<string> = new Set([
   'web_search_tool_result',
 ]);
 
-/** Content is a text, a block, or an array of blocks; parsing has bounded how deep they nest. */
-function addContent(sum: BoundSum, content: JsonValue | undefined): void {
-  if (content === undefined || content === null || typeof content === 'string') return;
-  const blocks = Array.isArray(content) ? content : [content];
-  for (const block of objectsOf(blocks, 'content')) addBlock(sum, block);
+/** What is in messages. Tools that are named in it are put there, each time anew. */
+class ContentSum {
+  readonly #sum: BoundSum;
+  readonly #tools: readonly JsonObject[];
+  #sizes: ReadonlyMap<string, number> | undefined;
+
+  constructor(sum: BoundSum, tools: readonly JsonObject[]) {
+    this.#sum = sum;
+    this.#tools = tools;
+  }
+
+  /** Content is a text, a block, or an array of blocks; parsing has bounded how deep they nest. */
+  add(content: JsonValue | undefined): void {
+    if (content === undefined || content === null || typeof content === 'string') return;
+    const blocks = Array.isArray(content) ? content : [content];
+    for (const block of objectsOf(blocks, 'content')) this.#addBlock(block);
+  }
+
+  #addBlock(block: JsonObject): void {
+    const sum = this.#sum;
+    const type = typeOf(block) ?? '';
+    if (isCited(block)) sum.leaveOpen('citations');
+    if (type === 'image') addImage(sum, block);
+    else if (type === 'document') this.#addDocument(block);
+    else if (type === 'tool_reference') this.#addTool(memberOf(block, 'tool_name'));
+    else if (type === 'tool_addition' || type === 'tool_removal') this.#addChange(memberOf(block, 'tool'));
+    else if (PLAIN_BLOCKS.has(type)) {
+      // The input of a tool is not content, whatever it looks like.
+      if (type.endsWith('result')) this.add(memberOf(block, 'content'));
+    } else if (!type.endsWith('_error')) sum.leaveOpen('content of another type');
+  }
+
+  /** A page of a PDF is text and an image; a small file may have hundreds. */
+  #addDocument(block: JsonObject): void {
+    const source = memberOf(block, 'source');
+    const type = isJsonObject(source) ? typeOf(source) : undefined;
+    if (isJsonObject(source) && type === 'content') this.add(memberOf(source, 'content'));
+    else if (type !== 'text') this.#sum.leaveOpen('document');
+  }
+
+  #addChange(tool: JsonValue | undefined): void {
+    const isReference = isJsonObject(tool) && typeOf(tool) === 'tool_reference';
+    this.#addTool(isReference ? memberOf(tool, 'name') : undefined);
+  }
+
+  #addTool(name: JsonValue | undefined): void {
+    this.#sizes ??= sizesOf(this.#tools);
+    const size = typeof name === 'string' ? this.#sizes.get(name) : undefined;
+    if (size === undefined) this.#sum.leaveOpen('tool by reference');
+    else this.#sum.addedInput += size + REFERENCE_TOKENS;
+  }
 }
 
-function addBlock(sum: BoundSum, block: JsonObject): void {
-  const type = typeOf(block) ?? '';
-  if (isCited(block)) sum.leaveOpen('citations');
-  if (type === 'image') addImage(sum, block);
-  else if (type === 'document') addDocument(sum, block);
-  else if (PLAIN_BLOCKS.has(type)) {
-    // The input of a tool is not content, whatever it looks like.
-    if (type.endsWith('result')) addContent(sum, memberOf(block, 'content'));
-  } else if (!type.endsWith('_error')) sum.leaveOpen('content of another type');
+/** What the definition of a tool has at most, by its name. */
+function sizesOf(tools: readonly JsonObject[]): ReadonlyMap<string, number> {
+  const sizes = new Map<string, number>();
+  for (const tool of tools) {
+    const name = memberOf(tool, 'name');
+    if (typeof name !== 'string') continue;
+    const text = JSON.stringify(tool);
+    const bytes = Math.max(Buffer.byteLength(text), Buffer.byteLength(text.normalize('NFKC')));
+    const own = typeOf(tool) === undefined ? bytes : Math.max(bytes, DEFINED_TOOL_TOKENS);
+    sizes.set(name, Math.max(own, sizes.get(name) ?? 0));
+  }
+  return sizes;
 }
 
 /** A text to be cited is cut into numbered pieces, by which it becomes longer than it is. */
@@ -156,12 +207,4 @@ function addImage(sum: BoundSum, block: JsonObject): void {
   const data = isJsonObject(source) ? memberOf(source, 'data') : undefined;
   sum.addImage(typeof data === 'string' ? data.length : 0, ANTHROPIC_IMAGE_TOKENS);
   if (!Object.keys(block).every((name) => IMAGE_MEMBERS.has(name))) sum.leaveOpen('image');
-}
-
-/** A page of a PDF is text and an image; a small file may have hundreds. */
-function addDocument(sum: BoundSum, block: JsonObject): void {
-  const source = memberOf(block, 'source');
-  const type = isJsonObject(source) ? typeOf(source) : undefined;
-  if (isJsonObject(source) && type === 'content') addContent(sum, memberOf(source, 'content'));
-  else if (type !== 'text') sum.leaveOpen('document');
 }

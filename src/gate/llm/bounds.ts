@@ -64,6 +64,9 @@ export const SCHEMA_TOKENS = 1_024;
  */
 export const DEFINED_TOOL_TOKENS = 2_048;
 
+/** What frames a tool that is put into a conversation, or taken out, beside its definition. Not documented. */
+export const REFERENCE_TOKENS = 64;
+
 /**
  * The most tokens of an image for Claude: 4,784 at high resolution, 1,568 else ("Images and vision: maximal native resolution").
  */

@@ -65,6 +65,7 @@ export type ReadRequest =
 export type RefusalCode =
   | 'PATH_UNKNOWN'
   | 'METHOD_NOT_ALLOWED'
+  | 'PROTOCOL_UNSUPPORTED'
   | 'CONTENT_TYPE_UNSUPPORTED'
   | 'CONTENT_ENCODING_UNSUPPORTED'
   | 'REQUEST_NOT_JSON'

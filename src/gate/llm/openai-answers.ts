@@ -1,6 +1,6 @@
 /** Answers of OpenAI's APIs, in one piece and as events. */
 
-import { isJsonObject, type JsonObject } from '../../base/json/value.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import type { AnswerForm, AnswerNotes } from './answer-notes.js';
 import { memberOf } from './content.js';
 
@@ -69,19 +69,26 @@ const PRICED_ITEMS: ReadonlySet<string> = new Set([
   'shell_call_output',
 ]);
 
+/** What usage does not count, beside it. */
+const CHARGED_SEARCHES = 'tool_usage.web_search.num_requests';
+
 export const RESPONSES_ANSWER: AnswerForm = {
-  picks: { values: [...COMMON, 'id', 'status', 'output.*.id', 'output.*.type'], sizes: ['output'] },
+  picks: {
+    values: [...COMMON, 'id', 'status', 'output.*.id', 'output.*.type', CHARGED_SEARCHES],
+    sizes: ['output'],
+  },
   eventPicks: {
     values: [
       ...['type', 'error', 'item.id', 'item.type'],
       ...['response.id', 'response.status', 'response.output.*.id', 'response.output.*.type'],
-      ...COMMON.map((name) => `response.${name}`),
+      ...[...COMMON, CHARGED_SEARCHES].map((name) => `response.${name}`),
     ],
     sizes: ['delta'],
   },
   onValue: (notes, path, value) => {
     if (path === 'status') setStatus(notes, value);
     else if (path === 'id') notes.setResponseId(value);
+    else if (path === CHARGED_SEARCHES) notes.setChargedSearches(value);
     else if (path === 'output.*.id') notes.addItemId(value);
     else if (path === 'output.*.type') addItem(notes, value);
     else onCommon(notes, path, value);
@@ -108,6 +115,7 @@ export const RESPONSES_ANSWER: AnswerForm = {
     notes.setResponseId(memberOf(response, 'id'));
     if (!ENDS.has(type)) return;
     for (const name of COMMON) onCommon(notes, name, memberOf(response, name));
+    notes.setChargedSearches(memberAt(response, CHARGED_SEARCHES));
     setStatus(notes, memberOf(response, 'status') ?? type.slice('response.'.length));
     notes.isEnded = true;
     const output = memberOf(response, 'output');
@@ -119,6 +127,12 @@ export const RESPONSES_ANSWER: AnswerForm = {
     return isPiece && memberOf(data, 'response') === undefined ? ['delta'] : undefined;
   },
 };
+
+function memberAt(object: JsonObject, path: string): JsonValue | undefined {
+  let at: JsonValue | undefined = object;
+  for (const name of path.split('.')) at = isJsonObject(at) ? memberOf(at, name) : undefined;
+  return at;
+}
 
 /** Items that are all that the model made of them. */
 const NAMABLE_ITEMS: ReadonlySet<string> = new Set([

@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { BoundSum, type CallBounds, SCHEMA_TOKENS } from './bounds.js';
 import { memberOf, objectsOf, typeOf } from './content.js';
-import { addImage, addTools, imageTokensOf } from './openai-content.js';
+import { addCacheOptions, addImage, addTools, imageTokensOf } from './openai-content.js';
 import { invalid, type RequestMembers, shownName } from './request-body.js';
 import { mostOutput } from './output-limit.js';
 
@@ -21,7 +21,6 @@ const FREE: ReadonlySet<string> = new Set([
   'parallel_tool_calls',
   'presence_penalty',
   'prompt_cache_key',
-  'prompt_cache_options',
   'prompt_cache_retention',
   'reasoning_effort',
   'repetition_penalty',
@@ -79,6 +78,7 @@ export function readChat(members: RequestMembers): CallBounds {
   if (members.has('audio') || !isTextOnly(members.list('modalities'))) sum.leaveOpen('audio');
   // Each level of service has prices of its own. `auto` may be one of them: the answer says so.
   if (!members.isOneOf('service_tier', 'auto', 'default')) sum.leaveOpen('service_tier');
+  addCacheOptions(sum, members);
   const isStream = members.flag('stream');
   sum.leaveOpen(...members.unknown(FREE));
   return sum.of({ model, isStream, choices, maxOutput: mostOutput(limits, choices) });

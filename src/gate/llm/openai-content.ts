@@ -3,7 +3,7 @@
 import type { JsonValue } from '../../base/json/value.js';
 import { type BoundSum, GPT_4O_MINI_IMAGE_TOKENS, OPENAI_IMAGE_TOKENS, TOOLS_TOKENS } from './bounds.js';
 import { memberOf, objectsOf, toolName, typeOf } from './content.js';
-import { invalid } from './request-body.js';
+import { invalid, type RequestMembers } from './request-body.js';
 
 /** How many tokens an image has at most for a model. */
 export function imageTokensOf(model: string): number {
@@ -16,6 +16,14 @@ export function addImage(sum: BoundSum, source: JsonValue | undefined, maxTokens
   // Some providers take other documents where an image is expected.
   if (isData && !/^data:image\//i.test(source)) sum.leaveOpen('file');
   sum.addImage(isData ? source.length : 0, maxTokens);
+}
+
+/** How long what is written to a cache stays at the price of writing; longer has another. */
+const STANDARD_TTL = '30m';
+
+export function addCacheOptions(sum: BoundSum, members: RequestMembers): void {
+  const ttl = memberOf(members.object('prompt_cache_options') ?? {}, 'ttl') ?? STANDARD_TTL;
+  if (ttl !== STANDARD_TTL) sum.leaveOpen('prompt_cache_options.ttl');
 }
 
 /**

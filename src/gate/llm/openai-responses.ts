@@ -4,12 +4,13 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/v
 import { BoundSum, type CallBounds, SCHEMA_TOKENS } from './bounds.js';
 import { memberOf, objectsOf, typeOf } from './content.js';
 import type { KnownOutput, NamedAnswers } from './known-answers.js';
-import { addImage, addTools, imageTokensOf } from './openai-content.js';
+import { addCacheOptions, addImage, addTools, imageTokensOf } from './openai-content.js';
 import { mostOutput } from './output-limit.js';
 import { invalid, type RequestMembers } from './request-body.js';
 
 /** Members that make no difference to what a call may cost. */
 const FREE: ReadonlySet<string> = new Set([
+  'client_metadata',
   'include',
   'instructions',
   'max_tool_calls',
@@ -17,7 +18,6 @@ const FREE: ReadonlySet<string> = new Set([
   'moderation',
   'parallel_tool_calls',
   'prompt_cache_key',
-  'prompt_cache_options',
   'prompt_cache_retention',
   'safety_identifier',
   'store',
@@ -75,6 +75,7 @@ export function readResponses(members: RequestMembers, known?: NamedAnswers): Ca
   for (const name of ['conversation', 'prompt', 'context_management'])
     if (members.has(name)) sum.leaveOpen(name);
   if (!members.isOneOf('service_tier', 'auto', 'default')) sum.leaveOpen('service_tier');
+  addCacheOptions(sum, members);
   const mode = memberOf(members.object('reasoning') ?? {}, 'mode') ?? 'standard';
   if (mode !== 'standard') sum.leaveOpen('reasoning.mode');
   const [isStream, isBackground] = [members.flag('stream'), members.flag('background')];

@@ -260,7 +260,7 @@ export class AnswerReader {
   }
 
   #usage(problems: Set<AnswerProblem>): ModelUsage | undefined {
-    const { usage, isUsageFinal, request, webSearches, images } = this.#notes;
+    const { usage, isUsageFinal, request, images } = this.#notes;
     if (usage === undefined || !isUsageFinal || this.#isUsageOfPart()) {
       if (request.api === 'openai-images' && images > 0 && usage === undefined)
         return { input: 0, output: 0, images };
@@ -272,6 +272,7 @@ export class AnswerReader {
       if (this.#isNothing(read))
         throw new NorthrootError(MODEL_USAGE_INVALID, 'expected what was used, found none');
       // Usage of OpenAI does not count them.
+      const webSearches = this.#notes.chargedSearches ?? this.#notes.webSearches;
       return webSearches > 0 ? { ...read, webSearches } : read;
     } catch (error) {
       if (!(error instanceof NorthrootError) || error.code !== MODEL_USAGE_INVALID) throw error;

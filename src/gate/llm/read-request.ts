@@ -124,7 +124,10 @@ const ROUTES: readonly Route[] = [
   route(`files/${ID}/content`, { methods: GET }),
 ];
 
-function findRoute({ method, path }: IncomingRequest): { readonly route: Route; readonly isGet: boolean } {
+function findRoute({ method, path, headers }: IncomingRequest): {
+  readonly route: Route;
+  readonly isGet: boolean;
+} {
   const [plain = ''] = path.split('?', 1);
   const found = ROUTES.filter((each) => each.path.test(plain));
   const [first] = found;
@@ -135,6 +138,9 @@ function findRoute({ method, path }: IncomingRequest): { readonly route: Route; 
       'what this path costs is not known here: it is not forwarded',
     );
   const fitting = found.find(({ methods }) => methods.includes(method));
+  // Clients that prefer a WebSocket, such as Codex CLI, go on without one at once for this status alone.
+  if (fitting === undefined && textOf(headers['upgrade']).toLowerCase() === 'websocket')
+    throw new RequestFault(426, 'PROTOCOL_UNSUPPORTED', 'calls over a WebSocket are not read here: use HTTP');
   if (fitting === undefined)
     throw new RequestFault(405, 'METHOD_NOT_ALLOWED', `expected ${first.methods.join(' or ')}`);
   return { route: fitting, isGet: method !== 'POST' };

@@ -24,6 +24,7 @@ export interface RefusalAnswer {
   readonly body: Uint8Array;
 }
 
+const UPGRADE_REQUIRED = 426;
 const MAX_MESSAGE_LENGTH = 1_000;
 
 const OPENAI_TYPES: Readonly<Record<number, string>> = {
@@ -66,6 +67,8 @@ export function refusalOf(api: ModelApi | ModelApiFamily, refusal: Refusal): Ref
     'x-should-retry': retryAfterS === undefined ? 'false' : 'true',
   };
   if (retryAfterS !== undefined) headers['retry-after'] = String(Math.max(0, Math.ceil(retryAfterS)));
+  // HTTP has a client told which protocol it is to use.
+  if (status === UPGRADE_REQUIRED) Object.assign(headers, { upgrade: 'HTTP/1.1', connection: 'upgrade' });
   if (requestId !== undefined) headers[isAnthropic ? 'request-id' : 'x-request-id'] = requestId;
   return { status, headers, body: encodeUtf8(JSON.stringify(body)) };
 }

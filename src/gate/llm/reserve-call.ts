@@ -11,7 +11,8 @@ import type { AskOptions } from '../../log/writer/withdrawal.js';
 import { worstCaseOf } from '../price/cost.js';
 import type { ModelPrice } from '../price/model-price.js';
 import type { Prices } from '../price/price-file.js';
-import type { ModelRequest } from './model-api.js';
+import { USD } from '../price/units.js';
+import type { ModelApi, ModelRequest } from './model-api.js';
 import { mostOf } from './model-cost.js';
 import { leastOutput } from './output-limit.js';
 
@@ -45,6 +46,9 @@ const ONE_CALL: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
 const WITHOUT_BOUND = '1000000000000000000';
 const MONEY: AmountsByUnit = { usd: WITHOUT_BOUND };
 const ALL: AmountsByUnit = { ...MONEY, 'tokens.input': WITHOUT_BOUND, 'tokens.output': WITHOUT_BOUND };
+/** Whose requests name no model: what they may cost is what is reserved for them, whatever has a price. */
+const NAMELESS: ReadonlySet<ModelApi> = new Set(['openai-batches', 'openai-files', 'anthropic-batches']);
+
 /** Denials that less output may lift. */
 const TOO_MUCH: ReadonlySet<string> = new Set([
   ...['RESERVATION_OVER_CAP', 'METER_CAP_EXCEEDED', 'ACTION_CAP_EXCEEDED', 'RATE_LIMIT_EXCEEDED'],
@@ -72,6 +76,8 @@ export async function planReservation(
     grantId,
   });
   const usual = plan(request.maxOutput ?? most);
+  if (NAMELESS.has(request.api) && meters(options.reserve ?? {}).some(({ unit }) => unit === USD))
+    return usual;
   if (!('code' in price) && !isOpen) return usual;
   const paramsDigest = sha256Digest(canonicalBytesWithout(params));
   const ask = (reserve: AmountsByUnit, grantId?: string): Promise<AuthorizationDecision> => {

@@ -139,21 +139,23 @@ function withRest(input: number, output: number, total = 0): number {
   return Math.max(output, total - input);
 }
 
-/** The cache is within the input; what of the cache is audio is not said, so that the audio counts in full. */
+/** The cache is within the input; what of the cache is audio or images is not said, so that those count in full. */
 function readOpenaiChat(raw: Raw): ModelUsage {
   const input = raw.needed('prompt_tokens');
   const details = raw.object('prompt_tokens_details');
   const outputs = raw.object('completion_tokens_details');
   const inputAudio = details.count('audio_tokens');
+  const inputImage = details.count('image_tokens');
   const total = raw.count('total_tokens');
   // Embeddings have no output.
   const isInputOnly = !raw.has('completion_tokens') && total === input;
   return {
     input,
     output: isInputOnly ? 0 : withRest(input, raw.needed('completion_tokens'), total),
-    cacheRead: within(details.count('cached_tokens'), input, inputAudio),
-    cacheWrite: details.count('cache_write_tokens'),
+    cacheRead: within(details.count('cached_tokens'), input, (inputAudio ?? 0) + (inputImage ?? 0)),
+    cacheWrite: shortWrites(details),
     inputAudio,
+    inputImage,
     reasoning: outputs.count('reasoning_tokens'),
     outputAudio: outputs.count('audio_tokens'),
   };
@@ -164,6 +166,17 @@ function within(part: number | undefined, whole: number, other = 0): number | un
   return part === undefined || other === 0 ? part : Math.min(part, Math.max(0, whole - other));
 }
 
+/** What was written to the cache. To write it for half a day has a price of its own, which no price file has. */
+function shortWrites(details: Raw): number | undefined {
+  const long = details.object('cache_write_tokens_details').count('ttl_12h_tokens') ?? 0;
+  if (long === 0) return details.count('cache_write_tokens');
+  throw details.fault(
+    'cache_write_tokens_details.ttl_12h_tokens',
+    '0, as other prices hold for others',
+    `${long}`,
+  );
+}
+
 function readOpenaiResponses(raw: Raw): ModelUsage {
   const details = raw.object('input_tokens_details');
   const input = raw.needed('input_tokens');
@@ -171,7 +184,7 @@ function readOpenaiResponses(raw: Raw): ModelUsage {
     input,
     output: withRest(input, raw.needed('output_tokens'), raw.count('total_tokens')),
     cacheRead: details.count('cached_tokens'),
-    cacheWrite: details.count('cache_write_tokens'),
+    cacheWrite: shortWrites(details),
     reasoning: raw.object('output_tokens_details').count('reasoning_tokens'),
   };
 }

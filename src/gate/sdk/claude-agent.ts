@@ -97,6 +97,7 @@ export function guardHooks(gate: Gate, options: HookOptions = {}): GuardHooks {
       tool_use_id: ref,
       tool_calls: calls,
       background_tasks: tasks,
+      hook_event_name: name,
     } = input as Event;
     const ended = Array.isArray(calls)
       ? calls.map((call) => (call as { tool_use_id?: unknown }).tool_use_id)
@@ -105,8 +106,13 @@ export function guardHooks(gate: Gate, options: HookOptions = {}): GuardHooks {
     // What runs in the background has calls of its own, which are not over.
     if (isTurn && Array.isArray(tasks) && tasks.length > 0) return {};
     const isEnded = (each: string): boolean => isTurn || ended.includes(each);
-    for (const call of gate.listOpen(session).filter((each) => isEnded(each.ref)))
-      await ifKnown(() => gate.release(nameOf(session, call.ref)));
+    for (const { ref: open } of gate.listOpen(session).filter((each) => isEnded(each.ref)))
+      await ifKnown(() =>
+        // What no end of a turn has released was running.
+        name === 'SessionEnd'
+          ? gate.settle(nameOf(session, open), { outcome: 'unknown', errorCode: 'SESSION_ENDED' })
+          : gate.release(nameOf(session, open)),
+      );
     return {};
   };
   const handlers: Readonly<Partial<Record<(typeof CLAUDE_EVENTS)[number], Hook>>> = {

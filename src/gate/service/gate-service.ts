@@ -416,6 +416,7 @@ export class GateService {
   async #release({ body, bearer, signal, facts }: Asked): Promise<object> {
     const members = new Members(body);
     const name = readName(members);
+    const mayHaveRun = members.flag('may_have_run');
     members.end();
     const principal = whoOf(bearer, name.principal);
     facts.principal = principal;
@@ -423,7 +424,8 @@ export class GateService {
     if (name.session === undefined || name.ref !== undefined || name.tool !== undefined)
       return writeSettled(await gate.release({ ...name, principal }, { signal, mayEnd: bearer.mayCall }));
     const mayRelease = (who: string): boolean => bearer.mayBe(who);
-    const released = await releaseSession(gate, name.session, { signal, mayRelease, mayEnd: bearer.mayCall });
+    const options = { signal, mayRelease, mayEnd: bearer.mayCall, mayHaveRun };
+    const released = await releaseSession(gate, name.session, options);
     return { released };
   }
 

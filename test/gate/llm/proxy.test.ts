@@ -227,6 +227,24 @@ describe('a call that is denied', () => {
     expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0.6');
   });
 
+  it.each([
+    ['/v1/batches', { input_file_id: 'f', endpoint: '/v1/responses', completion_window: '24h' }],
+    ['/v1/messages/batches', { requests: [] }],
+  ])('not for %s where an amount of money is reserved, though it names no model', async (path, body) => {
+    const script: Script = (_, response) => {
+      response.setHeader('Content-Type', 'application/json');
+      response.end('{"id":"batch_1"}');
+    };
+    const place = memoryPlace();
+    const models = { reserve: { usd: '0.4' } };
+    const { url, gate, grantId } = await openModels(place, script, { models });
+    const all = [await send(url, path, body), await send(url, path, body), await send(url, path, body)];
+    expect(all.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(await leftOf(gate.ledger, grantId, 'usd')).toBe('0.2');
+    const unpriced = await openModels(memoryPlace(), script, { models: { reserve: { calls: 1 } } });
+    expect((await send(unpriced.url, path, body)).json.error.code).toBe('MODEL_UNKNOWN');
+  });
+
   it('names who may approve, and passes when that is done', async () => {
     const place = memoryPlace();
     const bounds = {

@@ -236,6 +236,28 @@ describe('whole answers', () => {
       { usage: { ...RESPONSES_READ, webSearches: 2 } },
     ],
     [
+      'responses with searches, as charged',
+      RESPONSES_CALL,
+      RESPONSES_STREAM({
+        output: [{ type: 'web_search_call' }, { type: 'web_search_call' }, { type: 'message' }],
+        tool_usage: { image_gen: { total_tokens: 0 }, web_search: { num_requests: 1 } },
+      }),
+      { usage: { ...RESPONSES_READ, webSearches: 1 } },
+    ],
+    [
+      'responses with searches, as charged, in one piece',
+      RESPONSES_CALL,
+      JSON.stringify(
+        response({
+          status: 'completed',
+          tool_usage: { web_search: { num_requests: 3 } },
+          output: [{ type: 'web_search_call' }],
+          usage: RESPONSES_USAGE,
+        }),
+      ),
+      { usage: { ...RESPONSES_READ, webSearches: 3 } },
+    ],
+    [
       'messages',
       MESSAGES_CALL,
       JSON.stringify(
@@ -742,6 +764,15 @@ describe('hostile answers', () => {
         output: [{ type: 'web_search_call' }, { type: 'message', content: ['x'.repeat(300_000)] }],
       }),
       { ...RESPONSES_READ, webSearches: 1 },
+    ],
+    [
+      'responses with searches, as charged',
+      RESPONSES_CALL,
+      RESPONSES_STREAM({
+        output: [{ type: 'web_search_call' }, { type: 'message', content: ['x'.repeat(300_000)] }],
+        tool_usage: { web_search: { num_requests: 2 } },
+      }),
+      { ...RESPONSES_READ, webSearches: 2 },
     ],
     [
       'messages',

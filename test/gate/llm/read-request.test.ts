@@ -70,6 +70,8 @@ describe('paths', () => {
     ['404 PATH_UNKNOWN', post('/v1/chat/completions\n', {})],
     ['404 PATH_UNKNOWN', post('http://example.com/v1/chat/completions', {})],
     ['405 METHOD_NOT_ALLOWED', get('/v1/responses')],
+    ['426 PROTOCOL_UNSUPPORTED', { ...get('/v1/responses'), headers: { upgrade: 'websocket' } }],
+    ['404 PATH_UNKNOWN', { ...get('/v1/realtime'), headers: { upgrade: 'websocket' } }],
     ['405 METHOD_NOT_ALLOWED', get('/v1/chat/completions', 'PUT')],
     ['405 METHOD_NOT_ALLOWED', get('/v1/models', 'DELETE')],
     ['405 METHOD_NOT_ALLOWED', post('/v1/responses/resp_1', {})],
@@ -279,6 +281,7 @@ describe('what is in the body', () => {
       TOOLS,
     ],
     ['a format', responses({ text: { format: { type: 'text' } } }), SCHEMA],
+    ['what a client says of itself', responses({ client_metadata: { turn_id: 't' } }), 0],
     [
       'a conversation that is all in it',
       responses({
@@ -302,6 +305,8 @@ describe('what is in the body', () => {
   });
 
   const source = { type: 'base64', media_type: 'image/png', data: 'iVBO'.repeat(10) };
+  const deferred = { name: 'f', input_schema: { type: 'object' }, defer_loading: true };
+  const found = { type: 'tool_reference', tool_name: 'f' };
   it.each<[string, object, number]>([
     ['tools', messages({ tools: [{ name: 'f', input_schema: { type: 'object' } }] }), TOOLS],
     [
@@ -313,6 +318,28 @@ describe('what is in the body', () => {
         ],
       }),
       TOOLS + 2 * 2_048,
+    ],
+    [
+      'tools that the client found for it, each time anew',
+      messages({
+        tools: [deferred, { type: 'bash_20250124', name: 'bash', defer_loading: true }],
+        messages: [
+          user([{ type: 'tool_result', tool_use_id: 't', content: [found, found] }]),
+          user([{ type: 'tool_result', tool_use_id: 'u', content: [{ ...found, tool_name: 'bash' }] }]),
+        ],
+      }),
+      TOOLS + 2_048 + 2 * (bytesOf(deferred) + 64) + 2_048 + 64,
+    ],
+    [
+      'tools that come and go',
+      messages({
+        tools: [deferred],
+        messages: ['tool_addition', 'tool_removal'].map((type) => ({
+          role: 'system',
+          content: [{ type, tool: { type: 'tool_reference', name: 'f' } }],
+        })),
+      }),
+      TOOLS + 2 * (bytesOf(deferred) + 64),
     ],
     ['a schema', messages({ output_config: { format: { type: 'json_schema', schema: {} } } }), SCHEMA],
     ['an image', messages({ messages: [user([{ type: 'image', source }])] }), 4_784 - 40],
@@ -422,6 +449,8 @@ describe('what has no bound', () => {
     ['context_management', responses({ context_management: [{ type: 'compaction' }] })],
     ['service_tier', responses({ service_tier: 'flex' })],
     ['reasoning.mode', responses({ reasoning: { mode: 'pro' } })],
+    ['prompt_cache_options.ttl', responses({ prompt_cache_options: { ttl: '12h' } })],
+    ['member background_options', responses({ background_options: { completion_window: '8h' } })],
     ['tools of the model', responses({ model: 'o3-deep-research' })],
     ['tool web_search', responses({ tools: [{ type: 'web_search' }] })],
     [
@@ -489,13 +518,21 @@ describe('what has no bound', () => {
     ],
     ['content of another type', messages({ messages: [user([{ type: 'container_upload', file_id: 'f' }])] })],
     [
-      'content of another type',
+      'tool by reference',
       messages({
         messages: [user([{ type: 'tool_result', content: [{ type: 'tool_reference', tool_name: 'f' }] }])],
       }),
     ],
     ['image', messages({ messages: [user([{ type: 'image', source: {}, transformations: {} }])] })],
     ['member n', messages({ n: 2 })],
+    [
+      'tool by reference',
+      messages({
+        messages: [
+          user([{ type: 'tool_addition', tool: { type: 'mcp_toolset_reference', server_name: 's' } }]),
+        ],
+      }),
+    ],
   ])('of messages: %s', (reason, body) => {
     expect(callOf(MESSAGES, body).unbounded).toEqual([reason]);
   });

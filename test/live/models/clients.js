@@ -12,6 +12,8 @@ const [client, part, base, upstream] = process.argv.slice(2);
 const KEY = 'sk-planted-5f1c';
 const PROMPT = 'planted-prompt-77aa';
 const told = {};
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 async function countAsked() {
   const { calls } = await (await fetch(`${upstream}/told`)).json();
@@ -47,7 +49,7 @@ const textOf = async (stream, read) => {
 };
 
 async function openai(name) {
-  const { default: OpenAI } = await import(name);
+  const { default: OpenAI, toFile } = await import(name);
   const api = new OpenAI({ baseURL: `${base}/v1`, apiKey: KEY, maxRetries: 2 });
   const ask = (script = '', more = {}) => ({
     model: 'm-openai',
@@ -85,10 +87,94 @@ async function openai(name) {
     await run('chat, stream without usage', () => chatStream(''));
     await run('chat, stream breaks', () => chatStream('break', { stream_options }));
     await run('responses, stream is cut', async () => textOf(await respond('cut', { stream: true }), events));
+    await run('chat, given up', () => completions.create(ask('slow'), { timeout: 1500, maxRetries: 0 }));
     await run('chat, stream is left', async () => {
       for await (const { choices } of await completions.create(ask('', { stream: true })))
         if (choices[0].delta.content) return 'left';
     });
+    return;
+  }
+  if (part === 'more') {
+    const url = `data:image/png;base64,${PIXEL}`;
+    const text = { type: 'text', text: PROMPT };
+    const picture = (detail) => ({ type: 'image_url', image_url: { url, detail } });
+    const seen = [{ role: 'user', content: [text, picture('low'), picture('high')] }];
+    await run('chat, images', () => chat('', { messages: seen }));
+    const schema = { type: 'object', properties: {}, additionalProperties: false };
+    const json_schema = { name: 'x', schema, strict: true };
+    await run('chat, a format', () => chat('', { response_format: { type: 'json_schema', json_schema } }));
+    await run('chat, runs its tools', async () => {
+      const runner = completions.runTools(
+        {
+          ...ask('tool'),
+          tools: [
+            {
+              type: 'function',
+              function: { name: 'read', parameters: schema, function: () => 'ok', parse: JSON.parse },
+            },
+          ],
+        },
+        { maxChatCompletions: 2 },
+      );
+      await runner.done().catch(() => undefined);
+      return runner.messages.length;
+    });
+    await run('chat, streamed by its helper', async () => {
+      const stream = completions.stream(ask('', { stream_options }));
+      return (await stream.finalChatCompletion()).choices[0].message.content;
+    });
+    await run('completions', async () => {
+      const prompt = { model: 'm-openai', prompt: PROMPT, max_tokens: 20 };
+      return (await api.completions.create(prompt)).choices[0].text;
+    });
+    await run('responses, images', async () => {
+      const content = [
+        { type: 'input_text', text: PROMPT },
+        { type: 'input_image', image_url: url, detail: 'auto' },
+      ];
+      return (await respond('', { input: [{ role: 'user', content }] })).output_text;
+    });
+    await run('responses, one after the other', async () => {
+      const { id } = await respond('');
+      return (await respond('', { previous_response_id: id })).output_text;
+    });
+    await run('responses, cache options', async () => {
+      const more = { prompt_cache_options: { ttl: '30m' }, prompt_cache_key: 'k' };
+      return (await respond('', more)).output_text;
+    });
+    await run('images', async () => {
+      const { data } = await api.images.generate({ model: 'gpt-image-1', prompt: PROMPT });
+      return data[0].b64_json;
+    });
+    await run('embeddings, several', async () => {
+      const input = [PROMPT, 'b'];
+      const { data } = await api.embeddings.create({ model: 'm-embed', input, dimensions: 2 });
+      return data[0].embedding.join();
+    });
+    await run('free: moderations', async () => (await api.moderations.create({ input: 'x' })).results.length);
+    await run('free: a response', async () => (await api.responses.retrieve('resp_1')).object);
+    await run('free: a response is cancelled', async () => (await api.responses.cancel('resp_1')).object);
+    await run('free: a batch', async () => (await api.batches.retrieve('batch_1')).object);
+    return;
+  }
+  if (part === 'stored') {
+    await run('a file', async () => {
+      const file = await toFile(Buffer.from('{}'), 'a.jsonl');
+      return (await api.files.create({ file, purpose: 'batch' })).id;
+    });
+    await run('a batch', async () => {
+      const batch = { input_file_id: 'f', endpoint: '/v1/chat/completions', completion_window: '24h' };
+      return (await api.batches.create(batch)).id;
+    });
+    await run('chat, another level', () => chat('', { service_tier: 'flex' }));
+    await run(
+      'responses, searches',
+      async () => (await respond('', { tools: [{ type: 'web_search' }] })).output_text,
+    );
+    await run(
+      'responses, a conversation',
+      async () => (await respond('', { conversation: 'conv_1' })).output_text,
+    );
     return;
   }
   await run('chat', () => chat());
@@ -139,6 +225,44 @@ async function anthropic() {
   if (part === 'broken') {
     await run('messages, stream breaks', () => messageStream('break'));
     await run('messages, stream is cut', () => messageStream('cut'));
+    return;
+  }
+  if (part === 'more') {
+    const source = { type: 'base64', media_type: 'image/png', data: PIXEL };
+    const seen = [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: PROMPT },
+          { type: 'image', source },
+        ],
+      },
+    ];
+    await run('messages, image', () => message('', { messages: seen }));
+    const cache_control = { type: 'ephemeral' };
+    await run('messages, cached system', () =>
+      message('', { system: [{ type: 'text', text: 'be', cache_control }] }),
+    );
+    await run('messages, thinking', () =>
+      message('', { max_tokens: 2000, thinking: { type: 'enabled', budget_tokens: 1024 } }),
+    );
+    await run('beta messages', async () => {
+      const { content } = await api.beta.messages.create({ ...ask(''), betas: ['context-1m-2025-08-07'] });
+      return content[0].text;
+    });
+    await run('free: models', async () => (await api.models.list()).data[0].id);
+    await run('free: a batch', async () => (await api.messages.batches.retrieve('msgbatch_1')).type);
+    return;
+  }
+  if (part === 'stored') {
+    await run('a batch', async () => {
+      const { model, messages, max_tokens } = ask();
+      const requests = [{ custom_id: 'a', params: { model, messages, max_tokens } }];
+      return (await api.messages.batches.create({ requests })).id;
+    });
+    await run('messages, searches', () =>
+      message('', { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1 }] }),
+    );
     return;
   }
   const tools = [

@@ -7,18 +7,28 @@
 import { createServer } from 'node:http';
 
 /** In units of 10^-8 USD, so that sums are exact: see prices.json. */
-const PRICES = { 'm-openai': [300, 30, 1500], 'm-embed': [2, 2, 0], 'm-anthropic': [300, 30, 1500] };
+const PRICES = {
+  'm-openai': [300, 30, 1500],
+  'gpt-image-1': [300, 30, 1500],
+  'm-embed': [2, 2, 0],
+  'm-anthropic': [300, 30, 1500],
+};
+/** Of all calls together, as they were stated. */
+const tokens = { input: 0, output: 0 };
 const calls = [];
 const tries = new Map();
 let cost = 0;
 let count = 0;
 
 /** Adds to what all calls cost, and makes usage that differs from call to call. */
-function use(model, hasOutput = true) {
+function use(model, kind = 'all') {
   count += 1;
-  const [input, cached, output] = [40 + count, count % 3 === 0 ? 10 : 0, hasOutput ? 5 + (count % 4) : 0];
+  const cached = kind === 'all' && count % 3 === 0 ? 10 : 0;
+  const [input, output] = [40 + count, kind === 'input' ? 0 : 5 + (count % 4)];
   const [perInput, perCached, perOutput] = PRICES[model];
   cost += (input - cached) * perInput + cached * perCached + output * perOutput;
+  tokens.input += input;
+  tokens.output += output;
   return { input, cached, output };
 }
 
@@ -115,10 +125,33 @@ const APIS = {
       yield event('response.completed', { response: this.whole(body, isTool) });
     },
   },
+  '/v1/completions': {
+    errorOf: (type, message) => ({ error: { message, type, param: null, code: null } }),
+    whole({ model }) {
+      const { input, output } = use(model, 'uncached');
+      return {
+        ...{ id: `cmpl-${count}`, object: 'text_completion', created: 1, model },
+        choices: [{ index: 0, text: WORDS.join(''), logprobs: null, finish_reason: 'stop' }],
+        usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+      };
+    },
+  },
+  '/v1/images/generations': {
+    errorOf: (type, message) => ({ error: { message, type, param: null, code: null } }),
+    whole({ model }) {
+      const { input, output } = use(model, 'uncached');
+      const details = { text_tokens: input, image_tokens: 0 };
+      const usage = { input_tokens: input, input_tokens_details: details, output_tokens: output };
+      return {
+        ...{ created: 1, data: [{ b64_json: 'iVBO' }] },
+        usage: { ...usage, total_tokens: input + output },
+      };
+    },
+  },
   '/v1/embeddings': {
     errorOf: (type, message) => ({ error: { message, type, param: null, code: null } }),
     whole({ model }) {
-      const { input } = use(model, false);
+      const { input } = use(model, 'input');
       // A client that asks for base64 takes numbers too.
       const data = [
         {
@@ -205,6 +238,9 @@ function responseOf({ model }, isTool) {
   };
 }
 
+/** What is kept at the provider. */
+const STORED = /^\/v1\/(?:files|batches|messages\/batches|responses\/resp_\d+\/cancel)/;
+
 /** What is said to be done, in a member that each API has. */
 function scriptOf(body) {
   const said = JSON.stringify(body);
@@ -223,7 +259,7 @@ async function answer(request, response, text) {
   const json = (status, body, headers = {}) =>
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
   const { method, url, headers } = request;
-  if (url === '/told') return json(200, { calls, cost });
+  if (url === '/told') return json(200, { calls, cost, tokens });
   const path = url.split('?')[0];
   if (method === 'GET' && path === '/v1/models')
     return json(200, {
@@ -233,7 +269,13 @@ async function answer(request, response, text) {
       last_id: null,
       data: [{ id: 'm-openai', object: 'model', type: 'model' }],
     });
+  if (method !== 'POST' || STORED.test(path))
+    return json(200, { id: 'x_1', object: 'stored', type: 'stored' });
   const body = JSON.parse(text);
+  if (path === '/v1/moderations')
+    return json(200, { id: 'modr-1', model: 'm', results: [{ flagged: false }] });
+  if (path === '/v1/responses/input_tokens')
+    return json(200, { object: 'response.input_tokens', input_tokens: 12 });
   if (path === '/v1/messages/count_tokens') return json(200, { input_tokens: 12 });
   const api = APIS[path];
   if (api === undefined)
@@ -256,6 +298,7 @@ async function answer(request, response, text) {
       });
   }
   const isTool = word === 'tool';
+  if (word === 'slow') await sleep(3000);
   if (body.stream !== true) return json(200, api.whole(body, isTool), { 'x-request-id': 'r1' });
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   let at = 0;
