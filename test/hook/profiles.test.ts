@@ -116,7 +116,8 @@ it.each([
   ['copilot', event('PreToolUse'), 'decide t1 Bash'],
   ['copilot', event('PostToolUse', { tool_result: { result_type: 'success' } }), 'success t1 - output'],
   ['copilot', event('PostToolUseFailure', { error: 'x' }), 'failure t1 - output'],
-  ['copilot', event('SessionEnd'), 'release session'],
+  ['copilot', event('Stop'), 'release session'],
+  ['copilot', event('SessionEnd'), 'unknown session'],
 ] as const)('%s: %s', (host, text, step) => {
   expect(stepOf(host, text)).toBe(step);
 });

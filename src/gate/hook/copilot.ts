@@ -30,8 +30,10 @@ export const COPILOT: HookProfile = {
       case 'PostToolUseFailure':
         return { kind: 'settle', call: callOf(event), outcome: 'failure', output: event['error'] };
       case 'Stop':
-      case 'SessionEnd':
         return { kind: 'release-session', session: textOf(event, 'session_id') };
+      // What no end of a turn has released was running, or waited for its user.
+      case 'SessionEnd':
+        return { kind: 'release-session', session: textOf(event, 'session_id'), mayHaveRun: true };
       default:
         return NO_STEP;
     }
