@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Gate, GateOptions } from '../../src/gate/gate.js';
 import { refuse, type ServiceEvent } from '../../src/gate/service/gate-service.js';
 import { NorthrootError } from '../../src/base/error.js';
@@ -12,6 +12,7 @@ import { type GateServer, serveGate, type ServeGateOptions } from '../../src/gat
 import { makeToken, Tokens } from '../../src/gate/service/tokens.js';
 import { MAX_SOCKET_PATH_BYTES } from '../../src/base/platform/socket-path.js';
 import { WireDesk } from '../../src/gate/hook/wire-desk.js';
+import { listPendingApprovals } from '../../src/log/policy/approve.js';
 import type { GrantOptions } from '../../src/log/policy/draft-grant.js';
 import { filePlace, memoryPlace } from '../agent/support.js';
 import { codeOf, temporaryFolder } from '../writer/support.js';
@@ -302,6 +303,48 @@ describe('tokens', () => {
     const [request] = found;
     await gate.ledger.approve(request?.eventId ?? '', { principalId: 'human:olga' });
     expect((await waiting).body['effect']).toBe('allow');
+  });
+});
+
+describe('the list of requests', () => {
+  const rule = { tools: ['fs.*'], approvers: ['human:*'] };
+
+  it('comes in parts, from the first to the last', async () => {
+    const { ask, gate } = await serve({}, { meterCaps: { calls: 5_000 }, approvals: [rule] });
+    const refs = Array.from({ length: 1_001 }, (_, n) => `c${n}`);
+    await Promise.all(refs.map((ref) => gate.decide({ ref, tool: 'fs.read', params: { ref } })));
+    const all = (await gate.ledger.requests()).map(({ seq }) => seq);
+    expect(all).toHaveLength(1_001);
+    const first = await ask('/v1/approvals');
+    expect(faultsOf('/v1/approvals', 'get', first)).toBeUndefined();
+    const seqs = ({ body }: Answer): number[] =>
+      (body as unknown as { requests: { seq: number }[] }).requests.map(({ seq }) => seq);
+    expect([seqs(first), first.body['next']]).toEqual([all.slice(0, 1_000), all[999]]);
+    const rest = await ask(`/v1/approvals?after=${all[999]}`);
+    expect([seqs(rest), rest.body['next']]).toEqual([all.slice(1_000), undefined]);
+    expect(seqs(await ask(`/v1/approvals?waiting=2&after=${all[4]}`))).toEqual(all.slice(5, 7));
+    for (const query of ['after=-1', 'after=x', 'after='])
+      expect((await ask(`/v1/approvals?${query}`)).status).toBe(400);
+  });
+
+  it('of those that wait looks at none whose grant is over', async () => {
+    const { gate, ask } = await serve({}, { meterCaps: { calls: 99 }, approvals: [rule] });
+    for (let n = 0; n < 9; n += 1) await gate.decide({ ref: `c${n}`, tool: 'fs.read', params: { n } });
+    const looks = (): Promise<number> =>
+      gate.ledger.use((ledger) =>
+        ledger.inspect((state) => {
+          const spy = vi.spyOn(state.links.calls, 'get');
+          listPendingApprovals(state, gate.ledger.now(), { waiting: 100 });
+          const { length } = spy.mock.calls;
+          spy.mockRestore();
+          return length;
+        }),
+      );
+    expect(await looks()).toBeGreaterThanOrEqual(9);
+    await gate.ledger.revoke('all', { inFlight: 'stop', reason: 'OVER', principalId: 'org:o' });
+    expect(await looks()).toBe(0);
+    expect((await ask('/v1/approvals?waiting=5')).body['requests']).toEqual([]);
+    expect((await ask('/v1/approvals')).body['requests']).toHaveLength(9);
   });
 });
 

@@ -77,11 +77,15 @@ export function addGate(program: Command, run: Run): void {
     );
 }
 
+const MAX_SHOWN_REQUESTS = 1_000;
+
 interface Seen {
   /** What the service beside the ledger says of itself; undefined where none answers. */
   readonly service: ServiceState | undefined;
   readonly budgets: readonly Budget[];
+  /** The first that wait for approval. */
   readonly requests: readonly PendingApproval[];
+  readonly hasMoreRequests: boolean;
   /** How many calls ended nobody has said how. */
   readonly lost: number;
   readonly hasInvalid: boolean;
@@ -95,11 +99,13 @@ async function status(context: Context, path: string, options: StatusOptions): P
     return viewOf(context, path, undefined, options, trust).inspect(async (state: VerifyState) => {
       await state.links.awaiting.load?.();
       await state.links.actions.load?.();
-      const requests = listPendingApprovals(state, new Date().toISOString());
+      const waiting = MAX_SHOWN_REQUESTS + 1;
+      const requests = listPendingApprovals(state, new Date().toISOString(), { waiting });
       return {
         service,
         budgets: listBudgets(state),
-        requests: requests.filter((request) => request.status === 'waiting'),
+        requests: requests.slice(0, MAX_SHOWN_REQUESTS),
+        hasMoreRequests: requests.length > MAX_SHOWN_REQUESTS,
         lost: state.unreported,
         hasInvalid: state.hasInvalid,
       };
@@ -121,7 +127,10 @@ async function status(context: Context, path: string, options: StatusOptions): P
   return seen.hasInvalid ? 1 : 0;
 }
 
-function describe({ service, budgets, requests, lost }: Seen, { terminal }: Context): string {
+function describe(
+  { service, budgets, requests, hasMoreRequests, lost }: Seen,
+  { terminal }: Context,
+): string {
   const rows = budgets.map((budget) => ({
     event_id: budget.eventId,
     seq: budget.seq,
@@ -149,7 +158,7 @@ function describe({ service, budgets, requests, lost }: Seen, { terminal }: Cont
     ...(lost === 0
       ? []
       : [`${lost} settled as unknown and not reported since: each may still be, by who ran it`]),
-    `${requests.length} waiting for approval`,
+    `${hasMoreRequests ? 'more than ' : ''}${requests.length} waiting for approval`,
     ...requests.map((request) => {
       const most = request.reservation
         .map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`)
@@ -187,7 +196,7 @@ function openOf(budgets: readonly Budget[]): Open[] {
   return [...open.values()].sort((a, b) => a.seq - b.seq);
 }
 
-function toJson({ service, budgets, requests, lost }: Seen): object {
+function toJson({ service, budgets, requests, hasMoreRequests, lost }: Seen): object {
   return {
     ...defined({ service }),
     grants: budgets.map(({ eventId, seq, principalId, expiresAt, withdrawn, balances }) => ({
@@ -215,6 +224,7 @@ function toJson({ service, budgets, requests, lost }: Seen): object {
       since: occurredAt,
       approved_by: approvals.map((each) => each.principalId),
     })),
+    ...(hasMoreRequests ? { more_waiting: true } : {}),
   };
 }
 

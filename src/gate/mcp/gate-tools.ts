@@ -224,13 +224,11 @@ export class GateTools {
     });
     // Asked for before, by this tool or by the call itself.
     const digest = formatDigest(sha256Digest(canonicalBytes(params)));
-    const asked = (await gate.ledger.requests()).find(
-      (each) =>
-        each.status === 'waiting' &&
-        each.principalId === principal &&
-        each.toolName === call.tool &&
-        each.paramsDigest === digest,
-    );
+    const asked = await gate.ledger.waitingRequest({
+      principalId: principal,
+      toolName: call.tool,
+      paramsDigest: digest,
+    });
     if (asked !== undefined) return told(asked.eventId, asked.need);
     const decision = await gate.decide(call);
     if (decision.effect === 'deny')

@@ -114,6 +114,8 @@ interface Route {
 const HEALTH = 'GET /healthz';
 const JSON_TYPE = 'application/json; charset=utf-8';
 const DEFAULT_MAX_WAITING = 256;
+/** Of one list of all requests. */
+const MAX_REQUESTS = 1_000;
 /** The pause after opening has failed. */
 const REOPEN_MS = 1_000;
 const STATUSES: Readonly<Record<string, number>> = {
@@ -305,7 +307,7 @@ export class GateService {
       size: () => this.#gate.ledger.size,
       isUsable: () => this.#failure === undefined,
       catchUp: async () => {
-        await this.#gate.ledger.requests({ waiting: 1 });
+        await this.#gate.ledger.use((ledger) => ledger.inspect(() => undefined));
       },
       readOn: () => this.#gate.ledger.readOn(),
       onRole: (change) => {
@@ -451,10 +453,20 @@ export class GateService {
   }
 
   async #approvals({ query }: Asked): Promise<object> {
-    const most = query.get('waiting');
-    if (most !== null && !/^[1-9]\d{0,4}$/.test(most)) throw malformed('waiting: expected 1 to 99999');
-    const requests = await this.#gate.ledger.requests(most === null ? {} : { waiting: Number(most) });
-    return { requests: requests.map(pendingJson) };
+    const [waiting, after] = [query.get('waiting'), query.get('after')];
+    if (waiting !== null && !/^[1-9]\d{0,4}$/.test(waiting)) throw malformed('waiting: expected 1 to 99999');
+    if (after !== null && !/^\d{1,15}$/.test(after)) throw malformed('after: expected a seq');
+    const selection = {
+      ...(after === null ? {} : { after: Number(after) }),
+      ...(waiting === null ? { most: MAX_REQUESTS + 1 } : { waiting: Number(waiting) }),
+    };
+    const requests = await this.#gate.ledger.requests(selection);
+    // Calls are decided between one part and the next.
+    const shown = waiting === null ? requests.slice(0, MAX_REQUESTS) : requests;
+    return {
+      requests: shown.map(pendingJson),
+      ...(shown.length < requests.length ? { next: shown.at(-1)?.seq } : {}),
+    };
   }
 
   /** Parameters are shown to whoever may answer requests, or read. */
