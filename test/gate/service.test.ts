@@ -1,7 +1,7 @@
 /** The gate as a service: who may ask what, and what a client is told. */
 
 import { connect, createServer } from 'node:net';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -346,6 +346,29 @@ describe('the list of requests', () => {
     expect((await ask('/v1/approvals?waiting=5')).body['requests']).toEqual([]);
     expect((await ask('/v1/approvals')).body['requests']).toHaveLength(9);
   });
+});
+
+it('a request is read through the index that the gate was given, or without one', async () => {
+  const place = filePlace();
+  const rule = { tools: ['fs.*'], approvers: ['human:*'] };
+  const { gate: first } = await openGate(place, { meterCaps: { calls: 9 }, approvals: [rule] });
+  // Large enough for an index of its own.
+  for (let n = 0; n < 5; n += 1)
+    await first.ledger.append({ event: { event_type: 'x.large', n, text: 'x'.repeat(60_000) } });
+  await first.close();
+  for (const index of [false, join(temporaryFolder(), 'index')]) {
+    rmSync(`${place.path}.index`, { recursive: true, force: true });
+    const gate = await reopen(place, { index });
+    const socket = join(temporaryFolder(), 's.sock');
+    const server = await serveGate({ gate, socket });
+    const { body } = await send(socket, '/v1/decide', { ...READ, ref: `by ${index}` });
+    const shown = await send(socket, `/v1/approvals/${String(body['authorization'])}`);
+    expect(shown).toMatchObject({ status: 200, body: { tool_name: 'fs.read' } });
+    expect((await send(socket, '/v1/release', { session: 's' })).status).toBe(200);
+    expect(existsSync(`${place.path}.index`)).toBe(false);
+    await server.close();
+    await gate.close();
+  }
 });
 
 describe('AuthZEN', () => {

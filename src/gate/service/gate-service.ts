@@ -474,7 +474,7 @@ export class GateService {
     const { ledger } = this.#gate;
     if (!ledger.isInFiles)
       throw new NorthrootError('NOT_FOUND', 'requests of a store cannot be read by themselves');
-    return requestJson(await readRequest(ledger.path, idOf(rest), { now: ledger.now() }));
+    return requestJson(await readRequest(ledger.view(), idOf(rest), { now: ledger.now() }));
   }
 
   /** What a passkey of the principal is asked for; `null` where it never had one. */

@@ -44,6 +44,7 @@ import {
 } from '../policy/passkey.js';
 import { assertContentOf, ContentFolder } from '../contents/content-folder.js';
 import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from '../policy/evaluator.js';
+import type { LedgerView, ViewOptions } from '../read/ledger-view.js';
 import { findCall, type FoundCall } from '../policy/known-answer.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
@@ -876,6 +877,13 @@ export class LiveLedger {
   async use<T>(act: (ledger: Ledger) => Promise<T>): Promise<T> {
     this.#assertOpen();
     return this.#keep(act(this.#ledger));
+  }
+
+  /** What is recorded, as `Ledger.view`. @throws TypeError for a ledger in a store */
+  view(options: Pick<ViewOptions, 'trust' | 'signal'> = {}): LedgerView {
+    this.#assertOpen();
+    if (!this.isInFiles) throw new TypeError('view: expected a ledger that was opened by its path');
+    return this.#ledger.view(options);
   }
 
   /** Records of other writers, as `Ledger.watch`. */
