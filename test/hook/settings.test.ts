@@ -106,6 +106,20 @@ describe.each(HOSTS)('%s', (host) => {
   });
 });
 
+it.each<[HookName, object]>([
+  ['claude-code', { disableAllHooks: true }],
+  ['copilot', { version: 1, disableAllHooks: true }],
+  ['gemini', { hooksConfig: { enabled: false } }],
+  ['gemini', { hooksConfig: { disabled: ['other', 'northroot'] } }],
+])('refuses settings of %s by which no hook would be called: %j', (host, off) => {
+  const text = JSON.stringify(off);
+  const profile = HOOK_PROFILES[host];
+  const invalid = expect.objectContaining({ code: 'SETTINGS_INVALID' });
+  expect(() => installHooks(profile, text, commandFor(host), 60)).toThrow(invalid);
+  // To take northroot out is always possible.
+  expect(uninstallHooks(profile, text)).toBe(text);
+});
+
 it('blocks where a hook of Claude Code was killed', () => {
   const { hooks } = JSON.parse(
     installHooks(HOOK_PROFILES['claude-code'], undefined, 'northroot hook claude-code', 60),

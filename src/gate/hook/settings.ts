@@ -27,6 +27,8 @@ export function installHooks(
 ): string {
   const { settings, events, decides } = profile;
   const before = text === undefined ? settings.empty : parseSettings(text);
+  const off = settings.isOff?.(before);
+  if (off !== undefined) throw invalid(`${off}: the agent calls no hook of these settings`);
   const kept = without(profile, before);
   const hooks = { ...(kept['hooks'] as JsonObject | undefined) };
   for (const event of events) {
