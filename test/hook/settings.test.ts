@@ -89,6 +89,9 @@ describe.each(HOSTS)('%s', (host) => {
     expect(install(before)).toMatch(/^\{\n\t"model": "m",\n\t"hooks": \{\n\t\t/);
     expect(uninstall(install(before))).toBe(before);
     expect(uninstall('{"model":  "m"}')).toBe('{"model":  "m"}');
+    const windows = '{\r\n  "model": "m"\r\n}\r\n';
+    expect(install(windows)).not.toMatch(/[^\r]\n/);
+    expect(uninstall(install(windows))).toBe(windows);
   });
 
   it.each([

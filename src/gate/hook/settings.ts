@@ -108,11 +108,12 @@ function parseSettings(text: string): JsonObject {
   return value;
 }
 
-/** As the file was written: its indentation and its final newline. */
+/** As the file was written: its indentation, its ends of lines and its final newline. */
 function format(settings: JsonObject, text: string | undefined): string {
   const [, indent = '  '] = /^\{\r?\n([ \t]+)"/.exec(text ?? '') ?? [];
   const end = text === undefined || text.endsWith('\n') ? '\n' : '';
-  return `${JSON.stringify(settings, null, indent)}${end}`;
+  const written = `${JSON.stringify(settings, null, indent)}${end}`;
+  return text?.includes('\r\n') === true ? written.replaceAll('\n', '\r\n') : written;
 }
 
 function invalid(message: string): NorthrootError {
