@@ -11,7 +11,7 @@ import { type JsonObject, membersOf } from '../../base/json/value.js';
 import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import type { ApprovalOptions } from '../../log/policy/approve.js';
-import { readRequest } from '../../log/policy/explain-request.js';
+import { readRequest, type RequestSource } from '../../log/policy/explain-request.js';
 import { pendingJson, requestJson } from '../../log/policy/request-json.js';
 import type { Gate } from '../gate.js';
 import { releaseSession } from '../release-session.js';
@@ -474,7 +474,14 @@ export class GateService {
     const { ledger } = this.#gate;
     if (!ledger.isInFiles)
       throw new NorthrootError('NOT_FOUND', 'requests of a store cannot be read by themselves');
-    return requestJson(await readRequest(ledger.view(), idOf(rest), { now: ledger.now() }));
+    const view = ledger.view();
+    const source: RequestSource = {
+      path: view.path,
+      findRecord: (id) => view.findRecord(id),
+      // By what decisions rest on, which is known here: nothing is verified once more.
+      inspect: (look) => ledger.use((own) => own.inspect((_, deciding) => look(deciding))),
+    };
+    return requestJson(await readRequest(source, idOf(rest), { now: ledger.now() }));
   }
 
   /** What a passkey of the principal is asked for; `null` where it never had one. */
