@@ -8,16 +8,16 @@ import { formatQuantity } from '../../base/value/quantity.js';
 import { isPrincipalPattern } from '../../base/value/principal.js';
 import { isToolPattern } from '../../base/value/tool.js';
 import { askState, type ServiceState } from '../../gate/service/ask-state.js';
-import { makeToken, parseTokens, type TokenEntry, type TokenUse } from '../../gate/service/tokens.js';
+import { makeToken, parseTokens, type TokenUse } from '../../gate/service/tokens.js';
 import { type Budget, listBudgets } from '../../log/agent/budget.js';
-import { kindOfPath, replaceFile } from '../../log/fs/file-system.js';
+import { changeFile } from '../../log/fs/change-file.js';
 import { listPendingApprovals, type PendingApproval } from '../../log/policy/approve.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { renderAccounts } from '../../out/text/accounts.js';
 import { unknownRuleText } from '../../out/text/request.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { parseFile, readTrustPolicy } from '../input.js';
+import { ofFile, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, textOrJson } from '../options.js';
 import { shellWord } from '../shell-word.js';
@@ -73,7 +73,7 @@ export function addGate(program: Command, run: Run): void {
     .option('--tool <pattern>', "which tools it may call, such as 'fs.*' (repeatable; default: all)", collect)
     .option('--may <use>', 'call, approve, read or slice (repeatable; default: call)', collect)
     .action((file: string, name: string, options: TokenOptions) =>
-      run((context) => token(context, file, name, options)),
+      run((context) => addToken(context, file, name, options)),
     );
 }
 
@@ -228,7 +228,7 @@ function toJson({ service, budgets, requests, hasMoreRequests, lost }: Seen): ob
   };
 }
 
-async function token(
+async function addToken(
   { terminal }: Context,
   file: string,
   name: string,
@@ -244,26 +244,34 @@ async function token(
   for (const pattern of tool ?? [])
     if (!isToolPattern(pattern))
       throw usageError(`${printable(pattern, 80)} is not a valid tool pattern`, "such as fs.read or 'fs.*'");
-  const entries: readonly TokenEntry[] =
-    (await kindOfPath(file)) === 'missing' ? [] : await parseFile(file, MAX_TOKENS_BYTES, parseTokens);
-  if (entries.some((entry) => entry.name === name))
-    throw usageError(
-      `${printable(file)} has a token of the name ${printable(name, 80)}`,
-      'take it out first, or give another name',
-    );
-  let made: ReturnType<typeof makeToken>;
-  try {
-    made = makeToken({
+  let token = '';
+  // Two that are made at once are both kept.
+  await changeFile(file, MAX_TOKENS_BYTES, (bytes) => {
+    const entries = bytes === undefined ? [] : ofFile(file, () => parseTokens(bytes));
+    if (entries.some((entry) => entry.name === name))
+      throw usageError(
+        `${printable(file)} has a token of the name ${printable(name, 80)}`,
+        'take it out first, or give another name',
+      );
+    const made = newToken({
       name,
       principals: principal,
       ...defined({ tools: tool, may: may as TokenUse[] | undefined }),
     });
+    ({ token } = made);
+    return Buffer.from(`${jsonText({ tokens: [...entries, made.entry] }, 2)}\n`);
+  });
+  await terminal.write(`${token}\n`);
+  terminal.say('it is shown only here: keep it secret');
+  return 0;
+}
+
+/** @throws NorthrootError `USAGE` */
+function newToken(options: Parameters<typeof makeToken>[0]): ReturnType<typeof makeToken> {
+  try {
+    return makeToken(options);
   } catch (error) {
     if (error instanceof RangeError) throw usageError(error.message);
     throw error;
   }
-  await replaceFile(file, Buffer.from(`${jsonText({ tokens: [...entries, made.entry] }, 2)}\n`));
-  await terminal.write(`${made.token}\n`);
-  terminal.say('it is shown only here: keep it secret');
-  return 0;
 }
