@@ -66,6 +66,8 @@ export {
   listPendingApprovals,
   type ApprovalOptions,
   type PendingApproval,
+  type RequestedCall,
+  type RequestSelection,
 } from '../log/policy/approve.js';
 export {
   completePasskeyApproval,

@@ -3,7 +3,6 @@
 import { isJsonObject, type JsonObject } from '../base/json/value.js';
 import { compareTimestamps, formatInstant, parseTimestamp } from '../base/value/timestamp.js';
 import type { LiveLedger } from '../log/agent/live-ledger.js';
-import { LedgerView } from '../log/read/ledger-view.js';
 import type { AskOptions } from '../log/writer/withdrawal.js';
 
 /** The most calls that are looked at at once: their records are read again. */
@@ -49,7 +48,7 @@ export async function findOverdue(
   keepOnly(refused, late);
   const fresh = [...late.keys()].filter((id) => !notGates.has(id) && !refused.has(id));
   const looked = fresh.slice(0, MAX_LOOKED_AT);
-  const records = await new LedgerView(ledger.path, { ...(signal && { signal }) }).findEvents(looked);
+  const records = await ledger.view({ signal }).findEvents(looked);
   const found: Overdue[] = [];
   for (const [authorization, { event }] of records) {
     const requestKey = keyOfGate(event);

@@ -50,6 +50,7 @@ import { findOverdue, keepOnly, type LookedAt, type Overdue } from './find-overd
 import { type LateCall, type LateOutcome, recordLate } from './late-report.js';
 import { OTHER_PARAMS, recordOtherParams } from './other-params.js';
 import { type KeptCall, type OpenCall, OpenCalls } from './open-calls.js';
+import { makeSharedAbort } from './shared-abort.js';
 import { keyOfCall, keyOfOrder, keyOfRef, keyOfTry, MAX_ORDER, MAX_TRIES, nextTryOf } from './request-key.js';
 
 export type { OpenCall } from './open-calls.js';
@@ -317,7 +318,7 @@ export class Gate {
   readonly #refused = new Map<string, KeptCall>();
   /** Others' that sweeps have looked at. */
   readonly #lookedAt: LookedAt = { notGates: new Set(), refused: new Map() };
-  readonly #closing = new AbortController();
+  readonly #closing = makeSharedAbort();
   #sweeper: Timer | undefined;
 
   /** @throws TypeError, RangeError naming the malformed option */

@@ -6,7 +6,6 @@ import { NorthrootError } from '../base/error.js';
 import { tryInGroups } from '../base/in-groups.js';
 import { parseDigest } from '../base/value/digest.js';
 import { isJsonObject, type JsonObject } from '../base/json/value.js';
-import { LedgerView } from '../log/read/ledger-view.js';
 import type { CallName, Gate, OpenCall } from './gate.js';
 import { keyOfOrder, refOfKey } from './request-key.js';
 
@@ -77,7 +76,7 @@ async function releaseOthers(
     .filter(({ principalId }) => mayRelease(principalId))
     .slice(-MAX_LOOKED_AT)
     .map(({ eventId }) => eventId);
-  const records = await new LedgerView(ledger.path, { signal }).findEvents(looked);
+  const records = await ledger.view({ signal }).findEvents(looked);
   const calls: CallName[] = [];
   for (const [eventId, { event }] of records) {
     const ref = refWithin(event, session);

@@ -1,6 +1,7 @@
 /** Approving, rejecting, suspending and revoking through a live ledger: what is decided verifies, and nothing starts after a stop. */
 
 import { describe, expect, it } from 'vitest';
+import type { PendingApproval } from '../../src/log/policy/approve.js';
 import type { RecordedDecision } from '../../src/log/policy/authorize.js';
 import { GRANTS_POLICY, GrantEvaluator } from '../../src/log/policy/evaluator.js';
 import { draftGrant, type GrantOptions } from '../../src/log/policy/draft-grant.js';
@@ -77,9 +78,15 @@ describe.each(PLACES)('over $name', ({ place: makePlace }) => {
     const [waiting] = await ownerKey.requests();
     expect(waiting).toMatchObject({ eventId: asked.recorded.eventId, status: 'waiting', toolName: 'deploy' });
     expect(await ownerKey.request(asked.recorded.eventId)).toEqual(waiting);
+    const { principalId, toolName, paramsDigest } = waiting as PendingApproval;
+    const ofCall = { principalId, toolName, paramsDigest };
+    expect(await ownerKey.waitingRequest(ofCall)).toEqual(waiting);
+    expect(await ownerKey.waitingRequest({ ...ofCall, toolName: 'other' })).toBeUndefined();
+    expect(await ownerKey.waitingRequest({ ...ofCall, principalId: 'agent:other' })).toBeUndefined();
     const { eventId } = await ownerKey.approve(asked.recorded.eventId);
     expect((await ownerKey.requests())[0]).toMatchObject({ status: 'approved' });
     expect(await ownerKey.request(asked.recorded.eventId)).toMatchObject({ status: 'approved' });
+    expect(await ownerKey.waitingRequest(ofCall)).toBeUndefined();
     expect((await agent.authorize(deploy('101', { env: 'other' }))).decisionCode).toBe('APPROVAL_REQUIRED');
     expect((await agent.authorize(deploy('102'))).decisionCode).toBe('APPROVAL_REQUIRED');
     const allowed = await agent.authorize(deploy('101'));

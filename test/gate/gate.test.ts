@@ -1,7 +1,7 @@
 /** The gate: decides before calls, settles after them, and knows each by its host's id. */
 
 import { systemClock } from '../../src/base/clock.js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { readContent } from '../../src/log/contents/content-folder.js';
 import { canonicalBytes } from '../../src/base/json/canonicalize.js';
 import { type Digest, sha256Digest } from '../../src/base/value/digest.js';
@@ -372,6 +372,19 @@ it("ends a wait by the caller's time, which nobody else holds on to", async () =
   const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 9 }, approvals: [rule] });
   const ended = errorOf(gate.decide(READ, { waitMs: 10_000, signal: AbortSignal.timeout(300) }));
   expect(await collectingGarbage(ended)).toMatchObject({ name: 'TimeoutError' });
+});
+
+it('warns of no leak while many wait', async () => {
+  const warned: string[] = [];
+  const hear = ({ name }: Error): void => void warned.push(name);
+  process.on('warning', hear);
+  onTestFinished(() => void process.off('warning', hear));
+  const rule = { tools: ['fs.*'], approvers: ['human:*'] };
+  const { gate } = await openGate(memoryPlace(), { meterCaps: { calls: 99 }, approvals: [rule] });
+  const refs = Array.from({ length: 20 }, (_, n) => `c${n}`);
+  const waits = refs.map((ref) => gate.decide({ ...READ, ref }, { waitMs: 200 }));
+  for (const { effect } of await Promise.all(waits)) expect(effect).toBe('ask');
+  expect(warned).not.toContain('MaxListenersExceededWarning');
 });
 
 it('lets who asks for the same call leave before who asked first', async () => {

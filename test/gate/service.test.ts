@@ -1,10 +1,10 @@
 /** The gate as a service: who may ask what, and what a client is told. */
 
 import { connect, createServer } from 'node:net';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Gate, GateOptions } from '../../src/gate/gate.js';
 import { refuse, type ServiceEvent } from '../../src/gate/service/gate-service.js';
 import { NorthrootError } from '../../src/base/error.js';
@@ -12,6 +12,7 @@ import { type GateServer, serveGate, type ServeGateOptions } from '../../src/gat
 import { makeToken, Tokens } from '../../src/gate/service/tokens.js';
 import { MAX_SOCKET_PATH_BYTES } from '../../src/base/platform/socket-path.js';
 import { WireDesk } from '../../src/gate/hook/wire-desk.js';
+import { listPendingApprovals } from '../../src/log/policy/approve.js';
 import type { GrantOptions } from '../../src/log/policy/draft-grant.js';
 import { filePlace, memoryPlace } from '../agent/support.js';
 import { codeOf, temporaryFolder } from '../writer/support.js';
@@ -311,6 +312,71 @@ describe('tokens', () => {
     await gate.ledger.approve(request?.eventId ?? '', { principalId: 'human:olga' });
     expect((await waiting).body['effect']).toBe('allow');
   });
+});
+
+describe('the list of requests', () => {
+  const rule = { tools: ['fs.*'], approvers: ['human:*'] };
+
+  it('comes in parts, from the first to the last', async () => {
+    const { ask, gate } = await serve({}, { meterCaps: { calls: 5_000 }, approvals: [rule] });
+    const refs = Array.from({ length: 1_001 }, (_, n) => `c${n}`);
+    await Promise.all(refs.map((ref) => gate.decide({ ref, tool: 'fs.read', params: { ref } })));
+    const all = (await gate.ledger.requests()).map(({ seq }) => seq);
+    expect(all).toHaveLength(1_001);
+    const first = await ask('/v1/approvals');
+    expect(faultsOf('/v1/approvals', 'get', first)).toBeUndefined();
+    const seqs = ({ body }: Answer): number[] =>
+      (body as unknown as { requests: { seq: number }[] }).requests.map(({ seq }) => seq);
+    expect([seqs(first), first.body['next']]).toEqual([all.slice(0, 1_000), all[999]]);
+    const rest = await ask(`/v1/approvals?after=${all[999]}`);
+    expect([seqs(rest), rest.body['next']]).toEqual([all.slice(1_000), undefined]);
+    expect(seqs(await ask(`/v1/approvals?waiting=2&after=${all[4]}`))).toEqual(all.slice(5, 7));
+    for (const query of ['after=-1', 'after=x', 'after='])
+      expect((await ask(`/v1/approvals?${query}`)).status).toBe(400);
+  });
+
+  it('of those that wait looks at none whose grant is over', async () => {
+    const { gate, ask } = await serve({}, { meterCaps: { calls: 99 }, approvals: [rule] });
+    for (let n = 0; n < 9; n += 1) await gate.decide({ ref: `c${n}`, tool: 'fs.read', params: { n } });
+    const looks = (): Promise<number> =>
+      gate.ledger.use((ledger) =>
+        ledger.inspect((state) => {
+          const spy = vi.spyOn(state.links.calls, 'get');
+          listPendingApprovals(state, gate.ledger.now(), { waiting: 100 });
+          const { length } = spy.mock.calls;
+          spy.mockRestore();
+          return length;
+        }),
+      );
+    expect(await looks()).toBeGreaterThanOrEqual(9);
+    await gate.ledger.revoke('all', { inFlight: 'stop', reason: 'OVER', principalId: 'org:o' });
+    expect(await looks()).toBe(0);
+    expect((await ask('/v1/approvals?waiting=5')).body['requests']).toEqual([]);
+    expect((await ask('/v1/approvals')).body['requests']).toHaveLength(9);
+  });
+});
+
+it('a request is read through the index that the gate was given, or without one', async () => {
+  const place = filePlace();
+  const rule = { tools: ['fs.*'], approvers: ['human:*'] };
+  const { gate: first } = await openGate(place, { meterCaps: { calls: 9 }, approvals: [rule] });
+  // Large enough for an index of its own.
+  for (let n = 0; n < 5; n += 1)
+    await first.ledger.append({ event: { event_type: 'x.large', n, text: 'x'.repeat(60_000) } });
+  await first.close();
+  for (const index of [false, join(temporaryFolder(), 'index')]) {
+    rmSync(`${place.path}.index`, { recursive: true, force: true });
+    const gate = await reopen(place, { index });
+    const socket = join(temporaryFolder(), 's.sock');
+    const server = await serveGate({ gate, socket });
+    const { body } = await send(socket, '/v1/decide', { ...READ, ref: `by ${index}` });
+    const shown = await send(socket, `/v1/approvals/${String(body['authorization'])}`);
+    expect(shown).toMatchObject({ status: 200, body: { tool_name: 'fs.read' } });
+    expect((await send(socket, '/v1/release', { session: 's' })).status).toBe(200);
+    expect(existsSync(`${place.path}.index`)).toBe(false);
+    await server.close();
+    await gate.close();
+  }
 });
 
 describe('AuthZEN', () => {

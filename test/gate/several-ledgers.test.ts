@@ -194,3 +194,36 @@ describe('an approver’s key', () => {
     expect(running.stderr).toContain(keyid);
   });
 });
+
+describe('the key of a service', () => {
+  it.each<[string, readonly string[]]>([
+    ['serve', ['--principal', 'agent:a1']],
+    ['llm', ['--principal', 'agent:a1', '--upstream', 'http://127.0.0.1:9', '--listen', '127.0.0.1:0']],
+  ])('by which %s could decide on nothing is refused before anything is served', (command, rest) => {
+    const ledger = newLedger(shop, 'calls=1');
+    const [stranger, other, left] = ['stranger', 'other', 'left'].map((name) => `${command}-${name}.pem`);
+    for (const file of [stranger, other, left]) expectOk(shop.run(['keygen', '--out', file as string]));
+    const add = ['key', 'add', ledger, '--role', 'event', '--for'];
+    expectOk(shop.run([...add, 'agent:b2', other as string]));
+    const added = expectOk(shop.run([...add, 'agent:a1', left as string]));
+    const { keyid } = (JSON.parse(added) as { key: { keyid: string } }).key;
+    expectOk(shop.run(['key', 'revoke', ledger, keyid]));
+    for (const [key, code] of [
+      [stranger, 'KEY_UNKNOWN'],
+      [other, 'KEY_NOT_FOR_PRINCIPAL'],
+      [left, 'KEY_NOT_VALID_HERE'],
+    ] as const) {
+      expectError(shop.run([command, ledger, ...rest, '--key', key as string]), 1, code);
+      expect(shop.has(`${ledger}.sock`)).toBe(false);
+    }
+  });
+
+  it('may be any where signatures are optional', async () => {
+    expectOk(shop.run(['init', 'optional.jsonl', '--unsigned']));
+    expectOk(shop.run(['keygen', '--out', 'any.pem']));
+    const running = shop.start(['serve', 'optional.jsonl', '--principal', 'agent:a1', '--key', 'any.pem']);
+    onTestFinished(() => running.kill('SIGKILL'));
+    await running.until(({ stderr, hasEnded }) => stderr.includes('serves ') || hasEnded);
+    expect(running.hasEnded).toBe(false);
+  });
+});

@@ -89,6 +89,9 @@ describe.each(HOSTS)('%s', (host) => {
     expect(install(before)).toMatch(/^\{\n\t"model": "m",\n\t"hooks": \{\n\t\t/);
     expect(uninstall(install(before))).toBe(before);
     expect(uninstall('{"model":  "m"}')).toBe('{"model":  "m"}');
+    const windows = '{\r\n  "model": "m"\r\n}\r\n';
+    expect(install(windows)).not.toMatch(/[^\r]\n/);
+    expect(uninstall(install(windows))).toBe(windows);
   });
 
   it.each([
@@ -104,6 +107,20 @@ describe.each(HOSTS)('%s', (host) => {
     for (const change of [install, uninstall])
       expect(() => change(text)).toThrow(expect.objectContaining({ code: 'SETTINGS_INVALID' }));
   });
+});
+
+it.each<[HookName, object]>([
+  ['claude-code', { disableAllHooks: true }],
+  ['copilot', { version: 1, disableAllHooks: true }],
+  ['gemini', { hooksConfig: { enabled: false } }],
+  ['gemini', { hooksConfig: { disabled: ['other', 'northroot'] } }],
+])('refuses settings of %s by which no hook would be called: %j', (host, off) => {
+  const text = JSON.stringify(off);
+  const profile = HOOK_PROFILES[host];
+  const invalid = expect.objectContaining({ code: 'SETTINGS_INVALID' });
+  expect(() => installHooks(profile, text, commandFor(host), 60)).toThrow(invalid);
+  // To take northroot out is always possible.
+  expect(uninstallHooks(profile, text)).toBe(text);
 });
 
 it('blocks where a hook of Claude Code was killed', () => {

@@ -14,6 +14,7 @@ import { fromRational, toRational, type Quantity } from '../../src/base/value/qu
 import { addRationals, subtractRationals } from '../../src/base/value/rational.js';
 import { formatInstant, parseTimestamp } from '../../src/base/value/timestamp.js';
 import { restoreVerification, saveVerification } from '../../src/log/cache/saved-state.js';
+import type { Grant } from '../../src/rules/bounds/grant.js';
 import type { VerifyState } from '../../src/rules/verify/state.js';
 import { times } from '../slow.js';
 import {
@@ -298,6 +299,80 @@ describe('the evaluator and the verifier', () => {
     for (const code of ['ALLOW', 'GRANT_UNSOUND', ...Object.keys(CHECK_OF)]) {
       expect([code, (answers.get(code) ?? 0) > times(1, 50)]).toEqual([code, true]);
     }
+  });
+});
+
+describe('of several grants', () => {
+  const nearness = ({ checks, decisionCode }: AuthorizationDecision): readonly [number, number] => [
+    checks.some(({ check, result }) => check === 'tool' && result === 'pass') ? 1 : 0,
+    checks.findIndex(({ code }) => code === decisionCode),
+  ];
+  const isNearer = (one: AuthorizationDecision, other: AuthorizationDecision): boolean => {
+    const [[tool, failed], [otherTool, otherFailed]] = [nearness(one), nearness(other)];
+    if (tool !== otherTool) return tool > otherTool;
+    if (failed !== otherFailed) return failed > otherFailed;
+    const [bound, otherBound] = [one.bound, other.bound];
+    if (bound?.left === undefined || otherBound?.left === undefined || bound.unit !== otherBound.unit)
+      return false;
+    return subtractRationals(toRational(bound.left), toRational(otherBound.left)).n > 0n;
+  };
+
+  it('the first that allows it decides, else the nearest, as each of them alone says', () => {
+    const codes = new Map<string, number>();
+    for (let seed = 0; seed < times(400, 4_000); seed += 1) {
+      const dice = new Dice(seed);
+      const world = makeWorld(dice);
+      const { state, grantIds } = world;
+      const withdrawn = state.links.grants.at(dice.below(grantIds.length));
+      const { place } = withdrawn as NonNullable<typeof withdrawn>;
+      if (dice.chance(30))
+        Object.assign(withdrawn as object, {
+          withdrawal: { effect: 'suspend', place, stop: undefined, byAuthority: false },
+        });
+      const evaluator = new GrantEvaluator(state);
+      for (let n = 0; n < 10; n += 1) {
+        const { grantId, ...request } = makeRequest(dice, world, `request ${n}`);
+        void grantId;
+        const alone = [...state.links.grants.allowedTo(request.principalId)].map(({ place: { eventId } }) =>
+          evaluator.evaluate({ ...request, grantId: eventId }),
+        );
+        const [first, ...rest] = alone;
+        const expected =
+          alone.find(({ decision }) => decision === 'allow') ??
+          (first && rest.reduce((best, each) => (isNearer(each, best) ? each : best), first));
+        const answer = evaluator.evaluate(request);
+        codes.set(answer.decisionCode, (codes.get(answer.decisionCode) ?? 0) + 1);
+        if (expected !== undefined) expect([seed, n, answer]).toEqual([seed, n, expected]);
+      }
+    }
+    for (const code of ['ALLOW', 'GRANT_REVOKED', 'GRANT_EXPIRED', 'RESERVATION_OVER_CAP'])
+      expect([code, (codes.get(code) ?? 0) > 10]).toEqual([code, true]);
+  });
+
+  it('those that are used up or over are not judged', () => {
+    const state = emptyState();
+    const bounds = { allowed_tools: ['fs.*'], meter_caps: [{ unit: 'usd', amount: int(0) }] };
+    const feedGrant = (n: number, more: Partial<Bounds>): string => {
+      const draft = { principal: 'agent:a1', at: at(BigInt(n) - SECOND), bounds: { ...bounds, ...more } };
+      return feed(state, grantEvent(draft)).id;
+    };
+    for (let n = 0; n < 20; n += 1) feedGrant(n, n % 2 === 0 ? {} : { expires_at: at(0n) });
+    const last = feedGrant(20, { meter_caps: [{ unit: 'usd', amount: int(5) }] });
+    const judged = new Set<Grant>();
+    for (const grant of state.links.grants.values()) {
+      const { intent } = grant;
+      Object.defineProperty(grant, 'intent', { get: () => (judged.add(grant), intent) });
+    }
+    const meters = [{ unit: 'usd', amount: int(1) }];
+    const answer = new GrantEvaluator(state).evaluate({ ...REQUEST, meters });
+    expect(answer).toMatchObject({ decision: 'allow', grantId: last });
+    expect(judged.size).toBe(1);
+    // A denial tells of the nearest: of the ten whose time is over it is none.
+    judged.clear();
+    expect(
+      new GrantEvaluator(state).evaluate({ ...REQUEST, meters: [{ unit: 'usd', amount: int(9) }] }).decision,
+    ).toBe('deny');
+    expect(judged.size).toBe(11);
   });
 });
 

@@ -86,9 +86,9 @@ async function approvals(context: Context, path: string, options: ApprovalsOptio
   const look = async (): Promise<Looked> =>
     viewOf(context, path, undefined, options, trust).inspect(async (state: VerifyState) => {
       await state.links.awaiting.load?.();
-      const all = listPendingApprovals(state, new Date().toISOString());
-      const meant = all.filter(({ status }) => options.all === true || status === 'waiting');
-      return { requests: meant, hasInvalid: state.hasInvalid };
+      const selection = options.all === true ? {} : { waiting: Infinity };
+      const requests = listPendingApprovals(state, new Date().toISOString(), selection);
+      return { requests, hasInvalid: state.hasInvalid };
     });
   const { requests, hasInvalid } = await look();
   if (options.format === 'json' && options.follow !== true)

@@ -8,16 +8,16 @@ import { formatQuantity } from '../../base/value/quantity.js';
 import { isPrincipalPattern } from '../../base/value/principal.js';
 import { isToolPattern } from '../../base/value/tool.js';
 import { askState, type ServiceState } from '../../gate/service/ask-state.js';
-import { makeToken, parseTokens, type TokenEntry, type TokenUse } from '../../gate/service/tokens.js';
+import { makeToken, parseTokens, type TokenUse } from '../../gate/service/tokens.js';
 import { type Budget, listBudgets } from '../../log/agent/budget.js';
-import { kindOfPath, replaceFile } from '../../log/fs/file-system.js';
+import { changeFile } from '../../log/fs/change-file.js';
 import { listPendingApprovals, type PendingApproval } from '../../log/policy/approve.js';
 import type { VerifyState } from '../../rules/verify/state.js';
 import { renderAccounts } from '../../out/text/accounts.js';
 import { unknownRuleText } from '../../out/text/request.js';
 import { usageError } from '../command-error.js';
 import type { Context, ExitStatus, Run } from '../context.js';
-import { parseFile, readTrustPolicy } from '../input.js';
+import { ofFile, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, textOrJson } from '../options.js';
 import { shellWord } from '../shell-word.js';
@@ -73,15 +73,19 @@ export function addGate(program: Command, run: Run): void {
     .option('--tool <pattern>', "which tools it may call, such as 'fs.*' (repeatable; default: all)", collect)
     .option('--may <use>', 'call, approve, read or slice (repeatable; default: call)', collect)
     .action((file: string, name: string, options: TokenOptions) =>
-      run((context) => token(context, file, name, options)),
+      run((context) => addToken(context, file, name, options)),
     );
 }
+
+const MAX_SHOWN_REQUESTS = 1_000;
 
 interface Seen {
   /** What the service beside the ledger says of itself; undefined where none answers. */
   readonly service: ServiceState | undefined;
   readonly budgets: readonly Budget[];
+  /** The first that wait for approval. */
   readonly requests: readonly PendingApproval[];
+  readonly hasMoreRequests: boolean;
   /** How many calls ended nobody has said how. */
   readonly lost: number;
   readonly hasInvalid: boolean;
@@ -95,11 +99,13 @@ async function status(context: Context, path: string, options: StatusOptions): P
     return viewOf(context, path, undefined, options, trust).inspect(async (state: VerifyState) => {
       await state.links.awaiting.load?.();
       await state.links.actions.load?.();
-      const requests = listPendingApprovals(state, new Date().toISOString());
+      const waiting = MAX_SHOWN_REQUESTS + 1;
+      const requests = listPendingApprovals(state, new Date().toISOString(), { waiting });
       return {
         service,
         budgets: listBudgets(state),
-        requests: requests.filter((request) => request.status === 'waiting'),
+        requests: requests.slice(0, MAX_SHOWN_REQUESTS),
+        hasMoreRequests: requests.length > MAX_SHOWN_REQUESTS,
         lost: state.unreported,
         hasInvalid: state.hasInvalid,
       };
@@ -121,7 +127,10 @@ async function status(context: Context, path: string, options: StatusOptions): P
   return seen.hasInvalid ? 1 : 0;
 }
 
-function describe({ service, budgets, requests, lost }: Seen, { terminal }: Context): string {
+function describe(
+  { service, budgets, requests, hasMoreRequests, lost }: Seen,
+  { terminal }: Context,
+): string {
   const rows = budgets.map((budget) => ({
     event_id: budget.eventId,
     seq: budget.seq,
@@ -149,7 +158,7 @@ function describe({ service, budgets, requests, lost }: Seen, { terminal }: Cont
     ...(lost === 0
       ? []
       : [`${lost} settled as unknown and not reported since: each may still be, by who ran it`]),
-    `${requests.length} waiting for approval`,
+    `${hasMoreRequests ? 'more than ' : ''}${requests.length} waiting for approval`,
     ...requests.map((request) => {
       const most = request.reservation
         .map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`)
@@ -187,7 +196,7 @@ function openOf(budgets: readonly Budget[]): Open[] {
   return [...open.values()].sort((a, b) => a.seq - b.seq);
 }
 
-function toJson({ service, budgets, requests, lost }: Seen): object {
+function toJson({ service, budgets, requests, hasMoreRequests, lost }: Seen): object {
   return {
     ...defined({ service }),
     grants: budgets.map(({ eventId, seq, principalId, expiresAt, withdrawn, balances }) => ({
@@ -215,10 +224,11 @@ function toJson({ service, budgets, requests, lost }: Seen): object {
       since: occurredAt,
       approved_by: approvals.map((each) => each.principalId),
     })),
+    ...(hasMoreRequests ? { more_waiting: true } : {}),
   };
 }
 
-async function token(
+async function addToken(
   { terminal }: Context,
   file: string,
   name: string,
@@ -234,26 +244,34 @@ async function token(
   for (const pattern of tool ?? [])
     if (!isToolPattern(pattern))
       throw usageError(`${printable(pattern, 80)} is not a valid tool pattern`, "such as fs.read or 'fs.*'");
-  const entries: readonly TokenEntry[] =
-    (await kindOfPath(file)) === 'missing' ? [] : await parseFile(file, MAX_TOKENS_BYTES, parseTokens);
-  if (entries.some((entry) => entry.name === name))
-    throw usageError(
-      `${printable(file)} has a token of the name ${printable(name, 80)}`,
-      'take it out first, or give another name',
-    );
-  let made: ReturnType<typeof makeToken>;
-  try {
-    made = makeToken({
+  let token = '';
+  // Two that are made at once are both kept.
+  await changeFile(file, MAX_TOKENS_BYTES, (bytes) => {
+    const entries = bytes === undefined ? [] : ofFile(file, () => parseTokens(bytes));
+    if (entries.some((entry) => entry.name === name))
+      throw usageError(
+        `${printable(file)} has a token of the name ${printable(name, 80)}`,
+        'take it out first, or give another name',
+      );
+    const made = newToken({
       name,
       principals: principal,
       ...defined({ tools: tool, may: may as TokenUse[] | undefined }),
     });
+    ({ token } = made);
+    return Buffer.from(`${jsonText({ tokens: [...entries, made.entry] }, 2)}\n`);
+  });
+  await terminal.write(`${token}\n`);
+  terminal.say('it is shown only here: keep it secret');
+  return 0;
+}
+
+/** @throws NorthrootError `USAGE` */
+function newToken(options: Parameters<typeof makeToken>[0]): ReturnType<typeof makeToken> {
+  try {
+    return makeToken(options);
   } catch (error) {
     if (error instanceof RangeError) throw usageError(error.message);
     throw error;
   }
-  await replaceFile(file, Buffer.from(`${jsonText({ tokens: [...entries, made.entry] }, 2)}\n`));
-  await terminal.write(`${made.token}\n`);
-  terminal.say('it is shown only here: keep it secret');
-  return 0;
 }

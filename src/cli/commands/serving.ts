@@ -7,13 +7,19 @@ import { NorthrootError } from '../../base/error.js';
 import { Gate, type GateOptions, type OverdueCall, type UnsettledCall } from '../../gate/gate.js';
 import { isLoopback } from '../../gate/proxy/headers.js';
 import { Tokens } from '../../gate/service/tokens.js';
+import type { Signer } from '../../format/signature/signer.js';
 import type { LiveLedgerOptions } from '../../log/agent/live-ledger.js';
 import { readRecords } from '../../log/read/read-records.js';
 import { openLedger } from '../../log/tile/tile-tree.js';
+import { signingRuleOf } from '../../rules/trust/authority.js';
+import { findEntitlementProblem, findRoleProblem, findValidityProblem } from '../../rules/trust/keyring.js';
+import { judgingInstant } from '../../rules/trust/record-signing.js';
+import type { VerifyState } from '../../rules/verify/state.js';
 import type { Context } from '../context.js';
 import { parseFile, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { spanOrNever } from '../options.js';
+import { shellWord } from '../shell-word.js';
 import type { Terminal } from '../terminal.js';
 import { type AdviserChoice, advisersOf } from './advisers.js';
 import { type DecidingChoice, decidingOptions, findSigner, keyPathOf } from './ledger-key.js';
@@ -47,7 +53,49 @@ export async function openGate(
   });
   // What is wrong with the ledger, the first decision says.
   if (signer === undefined) await sayKeyless(terminal, path).catch(() => undefined);
+  else {
+    const refusal = await findSignerRefusal(path, gate, signer, principalId).catch(() => undefined);
+    if (refusal !== undefined) {
+      await gate.close();
+      throw refusal;
+    }
+  }
   return gate;
+}
+
+/** Why this signer could sign no decision, which otherwise only the first call would say; undefined if it may. */
+function findSignerRefusal(
+  path: string,
+  gate: Gate,
+  { publicKey: { keyid } }: Signer,
+  principal: string | undefined,
+): Promise<NorthrootError | undefined> {
+  const find = ({ keyring, signaturesRequired, clock }: VerifyState): NorthrootError | undefined => {
+    const known = keyring.find(keyid);
+    if (known === undefined) {
+      if (!signaturesRequired) return undefined;
+      const message = `no call can be decided: key ${keyid} is not one that the ledger declares`;
+      return new NorthrootError('KEY_UNKNOWN', message, {
+        hint: `give a key of the ledger: --key; northroot key list ${shellWord(path)} shows them`,
+      });
+    }
+    const { hasAuthority } = keyring;
+    const act = { type: 'authorization', principalId: principal ?? '', isAllow: false } as const;
+    const rule = signingRuleOf(act, { hasAuthority });
+    const instant = judgingInstant(clock, gate.ledger.now());
+    const problem =
+      principal === undefined
+        ? (findRoleProblem(
+            known,
+            rule.anyOf.map(({ role }) => role),
+          ) ?? findValidityProblem(known, instant))
+        : findEntitlementProblem(known, rule, instant);
+    if (problem === undefined) return undefined;
+    const { code, expected, actual } = problem;
+    const message = `no call can be decided: key ${keyid}: expected ${expected}, found ${actual}`;
+    return new NorthrootError(code, printable(message, 400));
+  };
+  return gate.ledger.use((ledger) => ledger.inspect(find));
 }
 
 /** Without its key a gate can decide nothing: one that follows another would be found out when it is needed. */

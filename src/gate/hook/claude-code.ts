@@ -11,6 +11,7 @@ import {
   exitCodeOf,
   type HookProfile,
   type HookStep,
+  isEveryHookOff,
   NO_STEP,
   textOf,
 } from './profile.js';
@@ -29,6 +30,7 @@ export const CLAUDE_CODE: HookProfile = {
     empty: {},
     command: 'command',
     isGrouped: true,
+    isOff: isEveryHookOff,
     // Versions that do not know `onFailure` let a call pass whose hook was killed.
     hook: (command, timeout, isDecision) => ({
       type: 'command',

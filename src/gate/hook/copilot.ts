@@ -3,7 +3,7 @@
  * it sends members in snake_case.
  */
 
-import { callOf, type HookProfile, type HookStep, NO_STEP, textOf } from './profile.js';
+import { callOf, type HookProfile, type HookStep, isEveryHookOff, NO_STEP, textOf } from './profile.js';
 
 export const COPILOT: HookProfile = {
   name: 'copilot',
@@ -19,6 +19,7 @@ export const COPILOT: HookProfile = {
     empty: { version: 1 },
     command: 'bash',
     isGrouped: false,
+    isOff: isEveryHookOff,
     hook: (bash, timeoutSec) => ({ type: 'command', bash, timeoutSec }),
   },
   read: (event, name): HookStep => {

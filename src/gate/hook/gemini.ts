@@ -19,6 +19,13 @@ export const GEMINI: HookProfile = {
     empty: {},
     command: 'command',
     isGrouped: true,
+    isOff: ({ hooksConfig }) => {
+      if (!isJsonObject(hooksConfig)) return undefined;
+      if (hooksConfig['enabled'] === false) return 'hooksConfig.enabled is false';
+      const { disabled } = hooksConfig;
+      const isNamed = Array.isArray(disabled) && disabled.includes('northroot');
+      return isNamed ? 'hooksConfig.disabled has northroot' : undefined;
+    },
     hook: (command, seconds) => ({ type: 'command', name: 'northroot', command, timeout: seconds * 1000 }),
   },
   read: (event, name): HookStep => {

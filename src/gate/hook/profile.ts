@@ -60,6 +60,8 @@ export interface HookSettings {
   readonly isGrouped: boolean;
   /** @param seconds - How long the host is to wait */
   hook(command: string, seconds: number, isDecision: boolean): JsonObject;
+  /** What in settings keeps the host from calling any hook of them; undefined if nothing does. */
+  isOff?(settings: JsonObject): string | undefined;
   /** What remains to be done by people, if anything. */
   readonly remark?: string;
 }
@@ -140,4 +142,9 @@ export function invalidInput(message: string): NorthrootError {
   return new NorthrootError('HOOK_INPUT_INVALID', message, {
     hint: 'the host speaks another version of its hooks than this one knows',
   });
+}
+
+/** Of hosts whose settings have one switch for all hooks. */
+export function isEveryHookOff({ disableAllHooks }: JsonObject): string | undefined {
+  return disableAllHooks === true ? 'disableAllHooks is true' : undefined;
 }

@@ -27,6 +27,8 @@ export function installHooks(
 ): string {
   const { settings, events, decides } = profile;
   const before = text === undefined ? settings.empty : parseSettings(text);
+  const off = settings.isOff?.(before);
+  if (off !== undefined) throw invalid(`${off}: the agent calls no hook of these settings`);
   const kept = without(profile, before);
   const hooks = { ...(kept['hooks'] as JsonObject | undefined) };
   for (const event of events) {
@@ -106,11 +108,12 @@ function parseSettings(text: string): JsonObject {
   return value;
 }
 
-/** As the file was written: its indentation and its final newline. */
+/** As the file was written: its indentation, its ends of lines and its final newline. */
 function format(settings: JsonObject, text: string | undefined): string {
   const [, indent = '  '] = /^\{\r?\n([ \t]+)"/.exec(text ?? '') ?? [];
   const end = text === undefined || text.endsWith('\n') ? '\n' : '';
-  return `${JSON.stringify(settings, null, indent)}${end}`;
+  const written = `${JSON.stringify(settings, null, indent)}${end}`;
+  return text?.includes('\r\n') === true ? written.replaceAll('\n', '\r\n') : written;
 }
 
 function invalid(message: string): NorthrootError {

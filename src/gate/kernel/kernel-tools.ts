@@ -7,6 +7,7 @@ import { NorthrootError } from '../../base/error.js';
 import { checkOptions, type OptionTypes } from '../../base/options.js';
 import { printable } from '../../base/bytes/printable.js';
 import { RootedFolder } from '../../log/fs/rooted-folder.js';
+import { makeSharedAbort } from '../shared-abort.js';
 import type { Act, Done } from './act.js';
 import { ArgumentFault } from './arguments.js';
 import { defineTool } from './definitions.js';
@@ -143,7 +144,7 @@ class Tools implements KernelTools {
   readonly #acts: ReadonlyMap<KernelToolName, (args: unknown) => Act>;
   readonly #root: RootedFolder | undefined;
   readonly #common: Common;
-  readonly #closing = new AbortController();
+  readonly #closing = makeSharedAbort();
   readonly #running = new Set<Promise<unknown>>();
 
   constructor(

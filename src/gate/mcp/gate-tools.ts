@@ -8,7 +8,6 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.js';
 import { formatDigest, sha256Digest } from '../../base/value/digest.js';
 import { escapeToolName, isToolName } from '../../base/value/tool.js';
-import { LedgerView } from '../../log/read/ledger-view.js';
 import type { TrustPolicy } from '../../format/schema/generated/types.js';
 import { decimalsOf } from '../../rules/report/accounts.js';
 import type { ApprovalNeed } from '../../log/policy/choose-approvals.js';
@@ -169,7 +168,7 @@ export class GateTools {
     const missing = refused('EVENT_NOT_FOUND', 'none of your calls has this id');
     let history;
     try {
-      history = await new LedgerView(gate.ledger.path, { trust }).explainEvent(id);
+      history = await gate.ledger.view({ trust }).explainEvent(id);
     } catch (error) {
       // Whether others have such an event is not told.
       if (error instanceof NorthrootError && MISSING.has(error.code)) return missing;
@@ -224,13 +223,11 @@ export class GateTools {
     });
     // Asked for before, by this tool or by the call itself.
     const digest = formatDigest(sha256Digest(canonicalBytes(params)));
-    const asked = (await gate.ledger.requests()).find(
-      (each) =>
-        each.status === 'waiting' &&
-        each.principalId === principal &&
-        each.toolName === call.tool &&
-        each.paramsDigest === digest,
-    );
+    const asked = await gate.ledger.waitingRequest({
+      principalId: principal,
+      toolName: call.tool,
+      paramsDigest: digest,
+    });
     if (asked !== undefined) return told(asked.eventId, asked.need);
     const decision = await gate.decide(call);
     if (decision.effect === 'deny')

@@ -9,6 +9,7 @@ import { canonicalBytes } from '../../base/json/canonicalize.js';
 import type { CallOutcome, GateDecision } from '../gate.js';
 import { isRefusal } from '../hook/desk.js';
 import { refusalText } from '../sdk/shared.js';
+import { makeSharedAbort } from '../shared-abort.js';
 import {
   failureOf,
   type GuardedCall,
@@ -94,7 +95,7 @@ export class McpLink {
   /** Of the server: guarded calls of models. */
   readonly #samplings = new Map<string, Sampling>();
   readonly #pending = new Set<Promise<McpStep>>();
-  readonly #closing = new AbortController();
+  readonly #closing = makeSharedAbort();
 
   constructor(calls: McpCalls, onClose: () => void) {
     this.#calls = calls;

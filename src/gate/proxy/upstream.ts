@@ -119,6 +119,8 @@ export class Upstream {
           clearTimeout(timer);
           if (broke === undefined) idle = setTimeout(overdue, idleTimeoutMs);
         };
+        // Without a free descriptor, port or route it never began to connect.
+        if (socket.destroyed) return;
         if (request.reusedSocket || !(socket.connecting || this.url.protocol === 'https:')) connected();
         else socket.once(this.url.protocol === 'https:' ? 'secureConnect' : 'connect', connected);
       });

@@ -11,7 +11,7 @@ import { type JsonObject, membersOf } from '../../base/json/value.js';
 import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
 import type { LiveLedger } from '../../log/agent/live-ledger.js';
 import type { ApprovalOptions } from '../../log/policy/approve.js';
-import { readRequest } from '../../log/policy/explain-request.js';
+import { readRequest, type RequestSource } from '../../log/policy/explain-request.js';
 import { pendingJson, requestJson } from '../../log/policy/request-json.js';
 import type { Gate } from '../gate.js';
 import { releaseSession } from '../release-session.js';
@@ -114,6 +114,8 @@ interface Route {
 const HEALTH = 'GET /healthz';
 const JSON_TYPE = 'application/json; charset=utf-8';
 const DEFAULT_MAX_WAITING = 256;
+/** Of one list of all requests. */
+const MAX_REQUESTS = 1_000;
 /** The pause after opening has failed. */
 const REOPEN_MS = 1_000;
 const STATUSES: Readonly<Record<string, number>> = {
@@ -305,7 +307,7 @@ export class GateService {
       size: () => this.#gate.ledger.size,
       isUsable: () => this.#failure === undefined,
       catchUp: async () => {
-        await this.#gate.ledger.requests({ waiting: 1 });
+        await this.#gate.ledger.use((ledger) => ledger.inspect(() => undefined));
       },
       readOn: () => this.#gate.ledger.readOn(),
       onRole: (change) => {
@@ -453,10 +455,20 @@ export class GateService {
   }
 
   async #approvals({ query }: Asked): Promise<object> {
-    const most = query.get('waiting');
-    if (most !== null && !/^[1-9]\d{0,4}$/.test(most)) throw malformed('waiting: expected 1 to 99999');
-    const requests = await this.#gate.ledger.requests(most === null ? {} : { waiting: Number(most) });
-    return { requests: requests.map(pendingJson) };
+    const [waiting, after] = [query.get('waiting'), query.get('after')];
+    if (waiting !== null && !/^[1-9]\d{0,4}$/.test(waiting)) throw malformed('waiting: expected 1 to 99999');
+    if (after !== null && !/^\d{1,15}$/.test(after)) throw malformed('after: expected a seq');
+    const selection = {
+      ...(after === null ? {} : { after: Number(after) }),
+      ...(waiting === null ? { most: MAX_REQUESTS + 1 } : { waiting: Number(waiting) }),
+    };
+    const requests = await this.#gate.ledger.requests(selection);
+    // Calls are decided between one part and the next.
+    const shown = waiting === null ? requests.slice(0, MAX_REQUESTS) : requests;
+    return {
+      requests: shown.map(pendingJson),
+      ...(shown.length < requests.length ? { next: shown.at(-1)?.seq } : {}),
+    };
   }
 
   /** Parameters are shown to whoever may answer requests, or read. */
@@ -464,7 +476,14 @@ export class GateService {
     const { ledger } = this.#gate;
     if (!ledger.isInFiles)
       throw new NorthrootError('NOT_FOUND', 'requests of a store cannot be read by themselves');
-    return requestJson(await readRequest(ledger.path, idOf(rest), { now: ledger.now() }));
+    const view = ledger.view();
+    const source: RequestSource = {
+      path: view.path,
+      findRecord: (id) => view.findRecord(id),
+      // By what decisions rest on, which is known here: nothing is verified once more.
+      inspect: (look) => ledger.use((own) => own.inspect((_, deciding) => look(deciding))),
+    };
+    return requestJson(await readRequest(source, idOf(rest), { now: ledger.now() }));
   }
 
   /** What a passkey of the principal is asked for; `null` where it never had one. */

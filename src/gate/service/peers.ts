@@ -11,6 +11,7 @@ import { NorthrootError } from '../../base/error.js';
 import { isJsonObject } from '../../base/json/value.js';
 import type { HttpRequest, HttpResponse } from '../../base/platform/serve-http.js';
 import { requestJson } from '../json-client.js';
+import { makeSharedAbort } from '../shared-abort.js';
 import { FORWARDED, type Forwarded, Relay } from './relay.js';
 
 export interface Standing {
@@ -94,7 +95,7 @@ export class Peers {
   /** @param urls - Of the peers; its own may be among them */
   constructor(urls: readonly URL[], owner: PeersOwner) {
     this.#owner = owner;
-    this.#peers = urls.map((url) => ({ url, relay: new Relay(url), gone: new AbortController(), late: 0 }));
+    this.#peers = urls.map((url) => ({ url, relay: new Relay(url), gone: makeSharedAbort(), late: 0 }));
     this.#next(0);
   }
 
@@ -209,7 +210,7 @@ export class Peers {
 
   #leave(): void {
     this.#leader?.gone.abort(new Error('the leader is gone'));
-    if (this.#leader !== undefined) this.#leader.gone = new AbortController();
+    if (this.#leader !== undefined) this.#leader.gone = makeSharedAbort();
     this.#leader = undefined;
   }
 

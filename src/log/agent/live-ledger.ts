@@ -26,8 +26,11 @@ import {
   type ApprovalOptions,
   draftApproval,
   findPendingApproval,
+  findWaitingRequest,
   listPendingApprovals,
   type PendingApproval,
+  type RequestedCall,
+  type RequestSelection,
 } from '../policy/approve.js';
 import type { Webauthn } from '../../format/schema/generated/types.js';
 import {
@@ -41,6 +44,7 @@ import {
 } from '../policy/passkey.js';
 import { assertContentOf, ContentFolder } from '../contents/content-folder.js';
 import { type AuthorizationDecision, GrantEvaluator, type HonourOptions } from '../policy/evaluator.js';
+import type { LedgerView, ViewOptions } from '../read/ledger-view.js';
 import { findCall, type FoundCall } from '../policy/known-answer.js';
 import { type DelegateOptions, draftDelegation } from '../policy/delegate.js';
 import { findGrants, type RevocationOptions, withdrawGrants } from '../policy/revoke.js';
@@ -232,10 +236,8 @@ const DELEGATE_TYPES: OptionTypes<DelegateOptions> = {
   intent: 'any',
 };
 
-export interface RequestsOptions extends AskOptions {
-  /** Only the first so many that wait. Default: all, also what was approved or rejected. */
-  readonly waiting?: number | undefined;
-}
+/** Default: all, also what was approved or rejected. */
+export interface RequestsOptions extends AskOptions, RequestSelection {}
 
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
 const PATIENT_TYPES: OptionTypes<PatientOptions> = { ...ASK_TYPES, mayWait: 'boolean' };
@@ -587,18 +589,38 @@ export class LiveLedger {
   }
 
   /**
-   * Who waits for approval of what, in ledger order, other writers' records included. By the trust policy, if there is one.
-   * @throws RangeError unless `waiting` is a whole number above 0
+   * Who waits for approval of what, in ledger order, other writers' records included. By the trust policy, if there is one. Each takes some
+   * 20 µs, while others wait: of what may be many, ask for some.
+   * @throws RangeError unless `waiting` and `most` are whole numbers above 0, and `after` is one of at least 0
    */
-  async requests({ waiting, ...options }: RequestsOptions = {}): Promise<PendingApproval[]> {
+  async requests({ waiting, most, after, ...options }: RequestsOptions = {}): Promise<PendingApproval[]> {
     this.#assertOpen();
-    checkOptions('requests', { waiting, ...options }, { ...ASK_TYPES, waiting: 'number' });
-    if (waiting !== undefined && !(Number.isSafeInteger(waiting) && waiting > 0))
-      throw new RangeError(`requests: waiting: expected a whole number above 0, found ${waiting}`);
+    const selection = { waiting, most, after };
+    checkOptions(
+      'requests',
+      { ...selection, ...options },
+      { ...ASK_TYPES, waiting: 'number', most: 'number', after: 'number' },
+    );
+    for (const [name, value] of Object.entries(selection)) {
+      const least = name === 'after' ? 0 : 1;
+      if (value !== undefined && !(Number.isSafeInteger(value) && value >= least))
+        throw new RangeError(
+          `requests: ${name}: expected a whole number of at least ${least}, found ${value}`,
+        );
+    }
     return this.#ledger.inspect(async (_, deciding) => {
       await deciding.links.awaiting.load?.();
-      return listPendingApprovals(deciding, this.#now(), waiting);
+      return listPendingApprovals(deciding, this.#now(), selection);
     }, options);
+  }
+
+  /** The request that waits for this call of a principal, by any of its grants; undefined for none. */
+  async waitingRequest(call: RequestedCall, options: AskOptions = {}): Promise<PendingApproval | undefined> {
+    this.#assertOpen();
+    for (const name of ['principalId', 'toolName', 'paramsDigest'] as const)
+      checkString('waitingRequest', name, call[name]);
+    checkOptions('waitingRequest', options, ASK_TYPES);
+    return this.#ledger.inspect((_, deciding) => findWaitingRequest(deciding, call, this.#now()), options);
   }
 
   /**
@@ -855,6 +877,13 @@ export class LiveLedger {
   async use<T>(act: (ledger: Ledger) => Promise<T>): Promise<T> {
     this.#assertOpen();
     return this.#keep(act(this.#ledger));
+  }
+
+  /** What is recorded, as `Ledger.view`. @throws TypeError for a ledger in a store */
+  view(options: Pick<ViewOptions, 'trust' | 'signal'> = {}): LedgerView {
+    this.#assertOpen();
+    if (!this.isInFiles) throw new TypeError('view: expected a ledger that was opened by its path');
+    return this.#ledger.view(options);
   }
 
   /** Records of other writers, as `Ledger.watch`. */

@@ -15,7 +15,6 @@ import type { AuthorizationEvent } from '../../format/schema/generated/types.js'
 import type { Grant } from '../../rules/bounds/grant.js';
 import { sliceParamsDigest } from '../../rules/bounds/slice.js';
 import { SLICE_TOOL } from '../../rules/bounds/tool-set.js';
-import { LedgerView } from '../read/ledger-view.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
 import { appendSliceGrant, exceeded, listSliceGrants } from './grant-slice.js';
 import { endOfGrant, type GivenSlice, openSlice, type OpenedSlice, readLedgerId, sliceKey } from './slice.js';
@@ -182,6 +181,6 @@ async function readEvent(
   eventId: string,
   signal: AbortSignal | undefined,
 ): Promise<AuthorizationEvent | undefined> {
-  const { event } = await new LedgerView(ledger.path, { signal }).findRecord(eventId);
+  const { event } = await ledger.view({ signal }).findRecord(eventId);
   return event['event_type'] === 'authorization' ? (event as unknown as AuthorizationEvent) : undefined;
 }

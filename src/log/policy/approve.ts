@@ -67,24 +67,62 @@ export interface PendingApproval {
   readonly approvals: readonly { readonly eventId: string; readonly principalId: string }[];
 }
 
-/**
- * The requests for approval, in ledger order. Over an index, load `links.awaiting` first.
- * @param waiting - Only the first so many that wait: none is looked at after those. Default: all requests
- */
+/** A call that was asked for. */
+export type RequestedCall = Pick<PendingApproval, 'principalId' | 'toolName' | 'paramsDigest'>;
+
+/** Which requests are listed. Default: all. */
+export interface RequestSelection {
+  /** Only the first so many that wait: none is looked at after those. */
+  readonly waiting?: number | undefined;
+  /** At most so many. */
+  readonly most?: number | undefined;
+  /** Only those after this seq. */
+  readonly after?: number | undefined;
+}
+
+/** The requests for approval, in ledger order. Over an index, load `links.awaiting` first. */
 export function listPendingApprovals(
   state: VerifyState,
   now: string,
-  waiting: number | undefined = undefined,
+  { waiting, most = Infinity, after = -1 }: RequestSelection = {},
 ): PendingApproval[] {
+  const { awaiting, grants } = state.links;
+  // What nobody can approve any more stays in the table: of many, only a few are described.
+  const over = new Map<number, boolean>();
+  const isLeftOut = (index: number): boolean => {
+    let known = over.get(index);
+    if (known === undefined) {
+      const grant = grants.at(index);
+      known = grant === undefined || (waiting !== undefined && isOver(grant, now));
+      over.set(index, known);
+    }
+    return known;
+  };
+  const asked: RequestedApproval[] = [];
+  for (const request of awaiting.values())
+    if (request.place.seq > after && !isLeftOut(request.grant)) asked.push(request);
   const listed: PendingApproval[] = [];
-  for (const request of [...state.links.awaiting.values()].sort((a, b) => a.place.seq - b.place.seq)) {
-    const grant = state.links.grants.at(request.grant);
-    if (grant === undefined) continue;
-    if (waiting !== undefined && listed.length >= waiting) break;
-    const described = describe(state, request, grant, now);
+  for (const request of asked.sort((a, b) => a.place.seq - b.place.seq)) {
+    if (listed.length >= Math.min(waiting ?? Infinity, most)) break;
+    const described = describe(state, request, grants.at(request.grant) as Grant, now);
     if (waiting === undefined || described.status === 'waiting') listed.push(described);
   }
   return listed;
+}
+
+/** What a principal asked for and waits for, by any of its grants; undefined for none. */
+export function findWaitingRequest(
+  state: VerifyState,
+  { principalId, toolName, paramsDigest }: RequestedCall,
+  now: string,
+): PendingApproval | undefined {
+  const { awaiting, grants } = state.links;
+  for (const grant of grants.allowedTo(principalId)) {
+    const request = awaiting.get(requestOfCall(principalId, grant.index, toolName, paramsDigest));
+    const described = request && describe(state, request, grant, now);
+    if (described?.status === 'waiting') return described;
+  }
+  return undefined;
 }
 
 /**
@@ -156,13 +194,17 @@ export function statusOf(
   since: number,
   now: string,
 ): PendingApproval['status'] {
-  const isOver = grantChain(grant).some(
+  if (isOver(grant, now)) return 'ended';
+  if (need === undefined) return 'approved';
+  return findReject(state, action, need, since) === undefined ? 'waiting' : 'rejected';
+}
+
+/** Whether a grant, or one above it, allows nothing any more. */
+function isOver(grant: Grant, now: string): boolean {
+  return grantChain(grant).some(
     ({ withdrawal, expiresAt }) =>
       withdrawal !== undefined || (expiresAt !== undefined && orderTimestamps(now, expiresAt) >= 0),
   );
-  if (isOver) return 'ended';
-  if (need === undefined) return 'approved';
-  return findReject(state, action, need, since) === undefined ? 'waiting' : 'rejected';
 }
 
 /** The approvals of a call that are not used up. */

@@ -18,7 +18,13 @@ import {
 } from '../../base/value/digest.js';
 import type { MeterVector } from '../../base/value/meter.js';
 import { compareQuantities, toRational } from '../../base/value/quantity.js';
-import { addRationals, subtractRationals } from '../../base/value/rational.js';
+import {
+  addRationals,
+  compareRationals,
+  type Rational,
+  subtractRationals,
+} from '../../base/value/rational.js';
+import { orderTimestamps } from '../../base/value/timestamp.js';
 import { outlineAction } from '../../format/event/outline.js';
 import type { RuleFinding } from '../../format/finding/rule-finding.js';
 import { checkEvent } from '../../format/schema/check.js';
@@ -26,6 +32,7 @@ import type { ApprovalRule, AuthorizationEvent, ResourceRef } from '../../format
 import { type Balance, balancesOf, sumQuantity } from '../../rules/bounds/balance.js';
 import {
   type Action,
+  amountsOf,
   digestKey,
   type Grant,
   grantChain,
@@ -189,6 +196,14 @@ const CHECKS_OF_GRANT: readonly Check[] = [
   ['resource', ['RESOURCE_NOT_GRANTED']],
 ];
 
+const indexOfCheck = (name: string): number =>
+  [...CHECKS, ...CHECKS_OF_GRANT].findIndex(([check]) => check === name);
+const [GRANT_CHECK, TIME_CHECK, SPEND_CHECK] = ['grant', 'time', 'spend'].map(indexOfCheck) as [
+  number,
+  number,
+  number,
+];
+
 /** Last: nobody is asked to approve what could not be done. */
 const CHECKS_OF_APPROVAL: readonly Check[] = [
   [
@@ -257,16 +272,33 @@ export class GrantEvaluator implements PolicyEvaluator {
     if (denial !== undefined) return denyAs(denial);
     const grants = this.#candidates(request);
     const hold = heldGrants(this.#state);
-    let denied: AuthorizationDecision | undefined;
-    for (const grant of grants) {
-      const answer = this.#decide(
-        request,
-        event,
-        withAdvisedRule(hold(grant), request.toolName, request.advice?.approval),
-      );
+    const decide = (grant: Grant): AuthorizationDecision =>
+      this.#decide(request, event, withAdvisedRule(hold(grant), request.toolName, request.advice?.approval));
+    const answers: (AuthorizationDecision | undefined)[] = [];
+    // A principal may have thousands of grants that are used up or over: none of them allows anything.
+    const over: { readonly index: number; readonly most: number }[] = [];
+    const amounts = grants.length > 1 ? [...amountsOf(request.meters ?? [])] : [];
+    for (const [index, grant] of grants.entries()) {
+      const most = grants.length > 1 ? mostChecked(grant, request.now, amounts) : undefined;
+      if (most !== undefined) {
+        over.push({ index, most });
+        continue;
+      }
+      const answer = decide(grant);
       if (answer.decision === 'allow') return answer;
-      if (denied === undefined || isNearer(answer, denied)) denied = answer;
+      answers[index] = answer;
     }
+    let furthest = -1;
+    for (const answer of answers) if (answer !== undefined) furthest = Math.max(furthest, reachOf(answer));
+    // Which of those that deny came nearest is told: who could not come as near as another is not looked at.
+    for (const { index, most } of over.sort((a, b) => b.most - a.most)) {
+      if (most < furthest) break;
+      const answer = (answers[index] = decide(grants[index] as Grant));
+      furthest = Math.max(furthest, reachOf(answer));
+    }
+    let denied: AuthorizationDecision | undefined;
+    for (const answer of answers)
+      if (answer !== undefined && (denied === undefined || isNearer(answer, denied))) denied = answer;
     if (denied !== undefined) return denied;
     const expected = request.grantId === undefined ? `a grant of ${request.principalId}` : 'a grant';
     const missing = { code: 'GRANT_NOT_FOUND', expected, actual: request.grantId ?? 'none' } as const;
@@ -361,6 +393,36 @@ function progressOf({
 }: AuthorizationDecision): readonly [tool: number, failed: number] {
   const isFor = checks.some(({ check, result }) => check === 'tool' && result === 'pass');
   return [isFor ? 1 : 0, checks.findIndex(({ code }) => code === decisionCode)];
+}
+
+/** Which check of a grant that allows the tool was the first to fail; -1 of one that does not. */
+function reachOf(denied: AuthorizationDecision): number {
+  const [tool, failed] = progressOf(denied);
+  return tool === 1 ? failed : -1;
+}
+
+/**
+ * Where a grant certainly denies: the last check that can be the first to fail. Undefined where that is not certain.
+ * @param amounts - What is asked for, by unit
+ */
+function mostChecked(
+  grant: Grant,
+  now: string,
+  amounts: readonly (readonly [unit: string, amount: Rational])[],
+): number | undefined {
+  let most: number | undefined;
+  for (const { withdrawal, expiresAt, accounts } of grantChain(grant)) {
+    if (withdrawal !== undefined) return GRANT_CHECK;
+    if (expiresAt !== undefined && orderTimestamps(now, expiresAt) >= 0) most = TIME_CHECK;
+    if (most !== undefined) continue;
+    for (const [unit, amount] of amounts) {
+      const account = accounts.get(unit);
+      if (account === undefined || amount.n === 0n) continue;
+      const total = addRationals(addRationals(account.used, account.reserved), amount);
+      if (compareRationals(total, account.cap) > 0) most = SPEND_CHECK;
+    }
+  }
+  return most;
 }
 
 /** Whether a grant came nearer to allowing a request than another did; of two that lack the same unit, the one with more left. */

@@ -112,6 +112,11 @@ export interface ReadRequestOptions extends HonourOptions {
   readonly now?: string | undefined;
 }
 
+/** Where a request is read: a `LedgerView`, or a ledger that is open and verified already. */
+export interface RequestSource extends Pick<LedgerView, 'path' | 'findRecord'> {
+  readonly inspect: <T>(look: (state: VerifyState) => T) => Promise<T>;
+}
+
 /**
  * Reads one request for approval from a verified ledger, with the parameters that `attach` kept: what to show to who decides on it.
  * @param ledger - A file or folder, or a view of it, whose trust policy and index count
@@ -120,7 +125,7 @@ export interface ReadRequestOptions extends HonourOptions {
  *   Parameters that cannot be read are a status, no error.
  */
 export async function readRequest(
-  ledger: string | LedgerView,
+  ledger: string | RequestSource,
   wanted: string,
   options: ReadRequestOptions = {},
 ): Promise<RequestView> {

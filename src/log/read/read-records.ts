@@ -4,8 +4,8 @@ import { printable } from '../../base/bytes/printable.js';
 import { NorthrootError } from '../../base/error.js';
 import type { JsonObject } from '../../base/json/value.js';
 import { checkOptions, checkString } from '../../base/options.js';
-import { toDigestText } from '../../base/value/digest.js';
-import { matchRecord } from '../../base/value/record-name.js';
+import { fromDigestText, toDigestText } from '../../base/value/digest.js';
+import { matchRecord, parseRecordName } from '../../base/value/record-name.js';
 import { compareTimestamps, isTimestamp } from '../../base/value/timestamp.js';
 import type { PublicKey } from '../../format/key/public-key.js';
 import { decodeWireKey } from '../../format/key/wire-key.js';
@@ -61,6 +61,14 @@ export async function* readRecords(
   checkOptions('readRecords', options, { verify: 'object', onUnread: 'function', signal: 'signal' });
   checkOptions('readRecords: verify', options.verify ?? {}, { trust: 'object' });
   const read = options.verify === undefined ? plainReader() : verifyingReader(options.verify.trust);
+  yield* readWith(read, source, options);
+}
+
+async function* readWith(
+  read: Reader,
+  source: LedgerSource,
+  options: Pick<ReadOptions, 'onUnread' | 'signal'>,
+): AsyncGenerator<ReadRecord, void, void> {
   for await (const each of readLines(source, { signal: options.signal })) {
     const { line, segment, ordinal } = each;
     const { examined, verdict } = read(each);
@@ -81,10 +89,12 @@ type Reader = (line: LedgerLine) => {
   readonly verdict: EventVerdict | undefined;
 };
 
-function plainReader(): Reader {
+/** @param mayBe - Whether a line is wanted: others are not parsed. Default: all */
+function plainReader(mayBe: (line: Uint8Array) => boolean = () => true): Reader {
   let layout: ExaminedLine['layout'];
   return ({ line: { bytes, length }, takesPlace }) => {
-    const examined = takesPlace && length <= MAX_LINE_BYTES ? examineLine(bytes, layout) : undefined;
+    const isRead = takesPlace && length <= MAX_LINE_BYTES && (layout === undefined || mayBe(bytes));
+    const examined = isRead ? examineLine(bytes, layout) : undefined;
     layout ??= examined?.layout;
     return { examined, verdict: undefined };
   };
@@ -133,7 +143,7 @@ export async function findRecord(
   checkString('findRecord', 'the record', wanted);
   const matches = matchRecord(wanted);
   const found: ReadRecord[] = [];
-  for await (const record of readRecords(source, { signal })) {
+  for await (const record of readWith(plainReader(mayHave(idsIn(wanted))), source, { signal })) {
     const [first] = found;
     if (!matches(record) || (first?.seq === record.seq && first.eventId === record.eventId)) continue;
     found.push(record);
@@ -143,6 +153,28 @@ export async function findRecord(
   if (record === undefined) throw notFound(source, wanted);
   if (other !== undefined) throw ambiguous(wanted, record, other);
   return record;
+}
+
+/** Of more ids lines are parsed rather than searched. */
+const MAX_SEARCHED = 16;
+
+/** The whole id that a name is, base64url; none for another. */
+function idsIn(wanted: string): readonly string[] {
+  const name = parseRecordName(wanted);
+  return 'eventId' in name ? [fromDigestText(name.eventId)] : [];
+}
+
+/**
+ * Whether a line may claim one of some ids: then it has its text, as lines that are not canonical are no records.
+ * @param ids - base64url
+ * @returns Undefined where each line is to be parsed
+ */
+function mayHave(ids: readonly string[]): ((line: Uint8Array) => boolean) | undefined {
+  if (ids.length === 0 || ids.length > MAX_SEARCHED) return undefined;
+  return (line) => {
+    const text = Buffer.from(line.buffer, line.byteOffset, line.length);
+    return ids.some((id) => text.includes(id, 0, 'latin1'));
+  };
 }
 
 /**
@@ -157,7 +189,8 @@ export async function findEvents(
   const missing = new Set(eventIds);
   const found = new Map<string, ReadRecord>();
   if (missing.size === 0) return found;
-  for await (const record of readRecords(source, { signal })) {
+  const read = plainReader(mayHave(eventIds.map(fromDigestText)));
+  for await (const record of readWith(read, source, { signal })) {
     if (!missing.delete(record.eventId)) continue;
     found.set(record.eventId, record);
     if (missing.size === 0) return found;

@@ -6,12 +6,14 @@
  * state of the disk is unknown, and a retry would not help.
  */
 
+import { defined } from '../../base/defined.js';
 import { toDigestText } from '../../base/value/digest.js';
 import type { SignedCheckpoint } from '../../format/note/checkpoint.js';
 import type { NoteSignature } from '../../format/note/signed-note.js';
 import type { Key } from '../../format/schema/generated/types.js';
 import type { LedgerSource } from '../../rules/source/ledger-source.js';
 import type { VerifyState } from '../../rules/verify/state.js';
+import { LedgerView, type ViewOptions } from '../read/ledger-view.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import { closeParts, openParts, type OpenParts } from './open.js';
 import {
@@ -103,6 +105,11 @@ export class Ledger {
       const sees = (): unknown => look(running.state, running.deciding);
       commits.add({ ...promised, kind: 'look', look: sees, givenAt: nowOf(this.#options), resolve });
     });
+  }
+
+  /** What is recorded, to be asked by record or by account, through this ledger's index. It MUST have been opened by its path. */
+  view({ trust, signal }: Pick<ViewOptions, 'trust' | 'signal'> = {}): LedgerView {
+    return new LedgerView(this.path, defined({ index: this.#options.index, trust, signal }));
   }
 
   /** The ledger as it is stored now, to be read from its beginning. @throws TypeError when closed; as the store does */

@@ -402,6 +402,13 @@ describe('what breaks', () => {
     expect(proxy.sights[0]?.ends).toEqual([{ code: 'UPSTREAM_UNREACHABLE', wasSent: false }]);
   });
 
+  it('502 for one to which no connection could begin', async () => {
+    // A refusal of connect(2) itself, as without a free descriptor or port.
+    const proxy = await openProxy('http://255.255.255.255:80');
+    expect((await ask(`${proxy.url}/`, { method: 'POST' }, 'x')).status).toBe(502);
+    expect(proxy.sights[0]?.ends).toEqual([{ code: 'UPSTREAM_UNREACHABLE', wasSent: false }]);
+  });
+
   it('502 for one that closes before its answer, or answers with no HTTP', async () => {
     for (const text of [
       undefined,

@@ -9,7 +9,6 @@ import { keyOfCall } from '../../../gate/request-key.js';
 import type { LiveLedger } from '../../../log/agent/live-ledger.js';
 import { APPROVAL_REQUIRED } from '../../../rules/verify/approvals.js';
 import { openStoreSource } from '../../../log/store/open-store.js';
-import { LedgerView } from '../../../log/read/ledger-view.js';
 import { readRecords } from '../../../log/read/read-records.js';
 import { type Decision, isDecision } from '../vocabulary.js';
 import type { Answer } from './answer.js';
@@ -225,7 +224,7 @@ export class Book {
   /** The event of a decision, as its record has it; undefined for a ledger in a store. */
   async eventOf({ authorization }: Pick<Known, 'authorization'>): Promise<JsonObject | undefined> {
     if (!this.ledger.isInFiles) return undefined;
-    return (await new LedgerView(this.ledger.path).findRecord(authorization)).event;
+    return (await this.ledger.view().findRecord(authorization)).event;
   }
 
   /** How a proposal ended, by what the ledger has of it. */
@@ -235,7 +234,7 @@ export class Book {
   }
 
   async #readOld(id: string): Promise<Known | undefined> {
-    const { event, executions } = await new LedgerView(this.ledger.path).explainEvent(id);
+    const { event, executions } = await this.ledger.view().explainEvent(id);
     const known = readKnown(event, id, this.#isPlain);
     // The last: what was given back may have run all the same.
     const execution = executions.at(-1);
@@ -247,7 +246,7 @@ export class Book {
     if (!this.ledger.isInFiles) return;
     const { path } = this.ledger;
     const { signal } = this.#closing;
-    const last = await new LedgerView(path, { signal }).listLast(MAX_READ_BACK);
+    const last = await this.ledger.view({ signal }).listLast(MAX_READ_BACK);
     const records = last ?? readRecords(await openStoreSource(path), { signal });
     for await (const { event, eventId } of records) this.#take(event, eventId);
   }
