@@ -124,7 +124,10 @@ export interface GateCall {
    * limit.
    */
   readonly ttlMs?: number | undefined;
-  /** Whether it begins at once, which is recorded too. False for hosts that may never report. Default true. */
+  /**
+   * Whether it begins at once, which is recorded too. False for hosts that may never report: until such a call has ended it counts in no
+   * rate and no concurrency. Default true.
+   */
   readonly start?: boolean | undefined;
   readonly coverage?: Coverage | undefined;
   /** Asked after the gate's own, about this call alone: who know more of it than its parameters. At most 16 with those. */

@@ -1,5 +1,6 @@
 /** What the numbers of the activity report mean, one at a time. */
 
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { withoutGroups } from '../../src/out/activity/limits.js';
 import { MAX_GROUPS } from '../../src/out/activity/groups.js';
@@ -63,6 +64,16 @@ describe('what was spent', () => {
     const meters = [{ unit: 'tokens', amount: { t: 'rat', n: '1', d: '3' } }];
     const { totals } = await report([own, execution(own, 0, { meter_used: meters })]);
     expect(totals.meters.map(({ unit, spent }) => [unit, spent])).toEqual([['tokens', '1/3']]);
+  });
+
+  it('says that records which only the end shows to be invalid were counted before', async () => {
+    const path = `../../fixtures/broken/key-not-valid-here-uncovered-two-revoked.jsonl`;
+    const lines = readFileSync(new URL(path, import.meta.url));
+    const { totals, limits } = await reportActivity(lines);
+    expect(totals.verdicts.invalid).toBe(3);
+    expect(limits.map(({ code }) => code)).toContain('LATE_VERDICTS');
+    const sound = await report([own, execution(own, 1)]);
+    expect(sound.limits.map(({ code }) => code)).not.toContain('LATE_VERDICTS');
   });
 
   it('has what nothing authorized, told apart', async () => {

@@ -40,6 +40,8 @@ function tell(state: VerifyState): unknown {
       grants: listGrants(state),
       open: listOpenAuthorizations(state),
       starts: listOpenStarts(state),
+      approvals: [...state.links.approvals.values()],
+      revocations: [...state.links.revocations],
       keys: listKeys(state),
       end: finishVerification(state),
     },

@@ -76,15 +76,19 @@ describe('an imported grant', () => {
     const honourImported = Array.from({ length: MAX_SYSTEMS + 1 }, (_, n) => `system ${n}`);
     const ledger = await openLive(place, { honourImported });
     const { eventId } = await ledger.append({ event: draftGrant({ ...bounds, meterCaps: { calls: 200 } }) });
-    const credit = (system: string): object => ({
+    const adjustment = (direction: string, calls: number): object => ({
       event_type: 'adjustment',
       principal_id: 'service:billing',
       grant_event_id: { alg: 'sha-256', b64: eventId.slice('sha-256:'.length) },
-      direction: 'credit',
-      meters: [{ unit: 'calls', amount: { t: 'int', v: '0' } }],
-      reason: 'REFUND',
+      direction,
+      meters: [{ unit: 'calls', amount: { t: 'int', v: String(calls) } }],
+      reason: 'BILL',
+    });
+    const credit = (system: string): object => ({
+      ...adjustment('credit', 1),
       source: { system, id: system },
     });
+    await ledger.append({ event: adjustment('debit', MAX_SYSTEMS + 1) });
     for (const system of honourImported.slice(0, MAX_SYSTEMS)) await ledger.append({ event: credit(system) });
     expect(await ledger.guard('fs.read', {}, run)).toBe('ran');
     await ledger.append({ event: credit('not honoured') });

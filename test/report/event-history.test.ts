@@ -77,6 +77,26 @@ test('of an event that nobody entitled signed no signature is valid', async () =
   expect(history.verdict).toBe('invalid');
 });
 
+test('what names an execution as its authorization is under no grant', async () => {
+  const grant = grantOf();
+  const execution = (authorization: AnyEvent): AnyEvent =>
+    event('execution', {
+      intents: decided.intents,
+      auth_event_id: authorization.event_id,
+      tool_name: 'fs.read',
+      meter_used: [amount('1')],
+      outcome: 'success',
+    });
+  const done = execution(grant);
+  const named = execution(done);
+  const bytes = ledger(
+    { event: first, signers: [chief] },
+    ...[grant, done, named].map((each) => ({ event: each, signers: [chief] })),
+  );
+  expect((await tell(bytes, done)).history.grants).toHaveLength(1);
+  expect((await tell(bytes, named)).history.grants).toEqual([]);
+});
+
 test('a grant names what bounds it, who adjusted it, and to which ledger it belongs', async () => {
   const bounds = {
     not_before: '2026-01-02T00:00:00Z',

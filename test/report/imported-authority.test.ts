@@ -6,6 +6,8 @@ import { requireChecks } from '../../src/rules/report/not-checked.js';
 import { decideExitStatus } from '../../src/out/ci/baseline.js';
 import { verifyChunks } from '../../src/rules/report/verify-chunks.js';
 import { verifyLedger } from '../../src/log/read/verify-ledger.js';
+import { event } from '../docs/ledger-kit.js';
+import { execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { FIXTURES } from '../fixtures/cases.js';
 
 const path = `${FIXTURES}ledgers/imported.jsonl`;
@@ -28,4 +30,22 @@ it('is said from the first record on that rests on it, and not of the grant alon
     ),
   );
   expect(told).toEqual([false, false, true, true]);
+});
+
+it('is said of a credit that lowered what counts as used, and not of one that changed nothing', async () => {
+  const own = grant();
+  const told = async (meters: object): Promise<boolean> => {
+    const credit = event('adjustment', {
+      principal_id: 'service:billing',
+      grant_event_id: own.event_id,
+      direction: 'credit',
+      meters,
+      reason: 'BILL',
+      source: { system: 'bank', id: 'B-1' },
+    });
+    const report = await verifyChunks(unsigned(own, execution(own, 2), credit, execution(own, 1)));
+    return codesOf(report).includes('IMPORTED_AUTHORITY');
+  };
+  const uncapped = [{ unit: 'tokens', amount: { t: 'int', v: '1' } }];
+  expect([await told(usd(1)), await told(usd(0)), await told(uncapped)]).toEqual([true, false, false]);
 });

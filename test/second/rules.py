@@ -403,7 +403,8 @@ class Rules:
                 self._count(account, value, place, event.get('meter_basis') == 'estimated', True)
         if grant and is_credit and not is_void and rec.counts():
             for account, value, _ in touched: account.used -= value
-            for above in chain: above.imported |= 'source' in event
+            lowered = [id(account) for account, value, _ in touched if value and 'source' in event]
+            for above in chain: above.imported |= any(id(account) in lowered for account in above.accounts.values())
     def _approval(self, rec, event):
         self._lossy(event.get('meter_limit'), 'meter_limit')
         grant = self._grant_link(event['grant_event_id'], 'grant_event_id')

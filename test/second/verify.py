@@ -29,7 +29,7 @@ class Record:
         self.where, self.index, self.place, self.counting, self.under, self.outcomes = where, index, index, [], [], []
     def counts(self):
         """Whether it is valid at its own place."""
-        return not self.own_invalid and not self.is_overdue
+        return not self.own_invalid
     def verdict(self):
         return 'invalid' if self.invalid else 'violation' if self.violation else 'denied' if self.denied else 'ok'
 
@@ -102,7 +102,7 @@ class Verifier(Rules):
         place = '/event/' + place if place and place[0] != '/' else place
         if is_record:
             rec.invalid |= cls == 'invalid'
-            rec.own_invalid |= cls == 'invalid' and not self.is_at_end
+            rec.own_invalid |= cls == 'invalid' and not self.is_at_end and not (rec.is_overdue and code == 'CHECKPOINT_MISSING')
             rec.violation |= cls == 'violation'
             place = place.removeprefix('/event') if rec.is_bare and place else place
         folds = cause is not None and len(utf16(cause)) <= 512
@@ -417,7 +417,7 @@ class Verifier(Rules):
     def counted(self):
         """The records whose signatures need cover where their keys are revoked."""
         sealing = {point.rec for point in self.points if point.seals}
-        return [rec for rec in self.recs if rec.counting and rec not in sealing and not rec.own_invalid
+        return [rec for rec in self.recs if rec.counting and rec not in sealing and not rec.own_invalid and not rec.is_overdue
                 and not (rec.type == 'key' and rec.event['action'] == 'revoke')]
     def needing_cover(self):
         return [rec for rec in self.counted() if all(key.revoked is not None for key in rec.counting)]

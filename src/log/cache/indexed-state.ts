@@ -332,7 +332,7 @@ export class IndexedState {
   async loadAll(): Promise<void> {
     await this.#actions.load();
     await this.#pending.load();
-    await this.#approvals.load();
+    await this.#approvals.load((a, b) => a.place.seq - b.place.seq);
     await this.#revocations.load();
     await this.#signers.load();
   }

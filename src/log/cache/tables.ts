@@ -132,16 +132,19 @@ export class EntryTable<V extends object> implements Table<string, V> {
     for (const value of this.#known.values()) if (value !== undefined) yield value;
   }
 
-  /** Reads all entries in key order; changed ones come last. */
-  async load(): Promise<void> {
+  /** Reads all entries, in this order, else in key order; changed ones come last. */
+  async load(inOrder?: (a: V, b: V) => number): Promise<void> {
     if (this.#isLoaded) return;
     const since = [...this.#known];
     this.#known.clear();
     const before = new Map(since);
+    const stored: [key: string, value: V][] = [];
     for await (const [key, form] of this.#entries.list(this.#prefix)) {
       const own = key.slice(this.#prefix.length);
-      this.#known.set(own, before.has(own) ? before.get(own) : this.#decode(form, own));
+      stored.push([own, this.#decode(form, own)]);
     }
+    if (inOrder !== undefined) stored.sort(([, a], [, b]) => inOrder(a, b));
+    for (const [key, value] of stored) this.#known.set(key, before.has(key) ? before.get(key) : value);
     for (const [key, value] of since) this.#known.set(key, value);
     this.#isLoaded = true;
   }

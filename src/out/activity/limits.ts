@@ -34,18 +34,16 @@ const OF_GROUPS = [
   'GROUP_AMOUNTS_LEFT_OUT',
   'ADJUSTMENTS_BY_PRINCIPAL',
   'ADJUSTMENTS_BY_TOOL',
-  'LATE_VERDICTS',
 ];
 
 /** A report without its groups, as if none had been requested. Groups by day stay. */
 export function withoutGroups(activity: ActivityReport): ActivityReport {
   const { by, limits } = activity;
   if (by === undefined || by === 'day') return activity;
-  const { is_whole: isWhole, principal, tool } = activity.selection;
+  const { principal, tool } = activity.selection;
   const stays = (code: string): boolean =>
     (code === 'ADJUSTMENTS_BY_PRINCIPAL' && principal !== undefined && tool === undefined) ||
-    (code === 'ADJUSTMENTS_BY_TOOL' && tool !== undefined) ||
-    (code === 'LATE_VERDICTS' && !isWhole);
+    (code === 'ADJUSTMENTS_BY_TOOL' && tool !== undefined);
   const plain = {
     ...activity,
     limits: limits.filter(({ code }) => !OF_GROUPS.includes(code) || stays(code)),
@@ -113,12 +111,11 @@ export function listLimits(activity: Omit<ActivityReport, 'limits'>, collected: 
     'UNAUTHORIZED_COUNTED',
     'executions without an authorization, whose use is counted here and in no account of a grant',
   );
-  if (!isWhole || by !== undefined)
-    addCount(
-      late,
-      'LATE_VERDICTS',
-      'records that only the end of the ledger shows to be invalid, counted here as they were when they were read',
-    );
+  addCount(
+    late,
+    'LATE_VERDICTS',
+    'records that only the end of the ledger shows to be invalid, and that sums count as they were when they were read',
+  );
   const atEnd = 'what is open or reserved is so at the end of the ledger, not at the end of the period';
   add(until !== undefined, 'OPEN_AT_THE_END', atEnd);
   add(

@@ -62,14 +62,15 @@ function judgeCredit({ principalId, amounts, system }: AdjustmentFacts, grant: G
       });
       continue;
     }
-    for (const { account, used } of accounts) {
+    for (const { each, account, used } of accounts) {
       if (exceedsPrecision(used, pointer, findings)) isRefused = true;
       updates.push(() => {
         account.used = used;
+        // Nothing rests on a credit of nothing.
+        if (system !== undefined && amount.n !== 0n) addSystem(each.systems, system);
       });
     }
   }
-  if (system !== undefined) for (const { systems } of chain) updates.push(() => addSystem(systems, system));
   return { findings, apply: () => isRefused || updates.forEach((update) => update()) };
 }
 

@@ -130,15 +130,25 @@ function checkStart(
   applyJudgement(state, judgeTakeover(start, action, grant), grant, findings, fromDigestText(place.eventId));
 }
 
-/** Applies what waits for the verdict of a record, once that is known. @param id - Of its event, base64url. */
-export function settleLinked(state: VerifyState, linked: Linked, id: string, verdict: EventVerdict): void {
+/**
+ * Applies what waits for the verdict of a record, once that is known.
+ * @param id - Of its event, base64url.
+ * @param own - Its verdict but for an overdue checkpoint, which takes nothing back of what it says (SPEC §8 rule 15).
+ */
+export function settleLinked(
+  state: VerifyState,
+  linked: Linked,
+  id: string,
+  verdict: EventVerdict,
+  own = verdict,
+): void {
   const { made, request, asking, slice, approval, revocation } = linked;
   if (made !== undefined) settleGrant(state, made, verdict);
-  if (request !== undefined) settleRequest(state, request, id, verdict);
-  if (asking !== undefined && verdict !== 'invalid') noteRequest(state, asking.action, asking.event);
+  if (request !== undefined) settleRequest(state, request, id, own);
+  if (asking !== undefined && own !== 'invalid') noteRequest(state, asking.action, asking.event);
   if (slice !== undefined) state.sliceWatch?.allow(slice.action, verdict, slice.ordinal);
-  if (approval !== undefined) settleApproval(state, approval, verdict === 'invalid');
-  if (revocation !== undefined) settleRevocation(state, revocation, verdict === 'invalid');
+  if (approval !== undefined) settleApproval(state, approval, own === 'invalid');
+  if (revocation !== undefined) settleRevocation(state, revocation, own === 'invalid');
 }
 
 /** Keeps the verdict of a grant's record (SPEC §8 rule 12). */

@@ -4,6 +4,7 @@ import { type JsonValue, membersOf } from '../../base/json/value.js';
 import { fromDigestText, isDigest, SHA256, toDigestText } from '../../base/value/digest.js';
 import type { ExaminedLine } from '../../format/record/examine-line.js';
 import type { Grant } from '../bounds/grant.js';
+import { isUsedUp } from './event-index.js';
 import type { VerifyState } from './state.js';
 
 /** The id that an execution names as its authorization, or an authorization or adjustment as its grant: `sha-256:…`. */
@@ -42,7 +43,13 @@ export function findGrantAbove(state: VerifyState, line: ExaminedLine): Grant | 
   const id = fromDigestText(named);
   // An id is that of one event; an execution usually names an action.
   const found = line.type === 'execution' ? actions.get(id)?.grant : undefined;
-  return found ?? grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
+  return found ?? grants.get(id) ?? actions.get(id)?.grant ?? grantOfUsedUp(state, id);
+}
+
+/** The grant of an action that was executed or given back. Nothing is under the grant of another event that it names. */
+function grantOfUsedUp({ events, links }: VerifyState, id: string): Grant | undefined {
+  const event = events.find(id);
+  return event !== undefined && isUsedUp(event.kind) ? links.grants.at(event.grant) : undefined;
 }
 
 /**

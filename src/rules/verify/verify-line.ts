@@ -162,9 +162,10 @@ function verifyRecord(
     }
     countEvent(state, examined);
   }
+  const own = verdictOf(examined, findings);
   appendLeafFor(state, known?.leaf ?? leafHash(line.bytes), examined, place, findings);
   if (linked !== undefined)
-    settleLinked(state, linked, examined.eventId as string, verdictOf(examined, findings));
+    settleLinked(state, linked, examined.eventId as string, verdictOf(examined, findings), own);
   if (isNew && !findings.invalid) state.parents?.observe(state, examined, toEventPlace(place));
   // These are findings at the executions that wait for this event, so they come after the line's own.
   if (isNew) findings.list(resolvePending(state, examined.eventId as string, eventKindOf(examined), place));
