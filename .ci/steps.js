@@ -2,14 +2,13 @@
  * The project's checks, recorded in a ledger of northroot's own: each step is authorized under a grant
  * before it runs and recorded as an execution with its measured time after it, through `northroot append` as any pipeline
  * would do it; at the end the ledger is sealed and verified by the steps of the project's own action, with what
- * was just built. First the build, with formatting beside it, then the tests, which share the processors out by themselves, and, with
- * what they leave, what only looks, one at a time, each with its output in one piece. The last line printed is `N passed, N failed`: a
- * step counts as one, the tests count by themselves.
+ * was just built. First the build, with formatting beside it, then what only
+ * looks, two at a time, each with its output in one piece, and then the tests, which share the processors out by themselves. The
+ * last line printed is `N passed, N failed`: a step counts as one, the tests count by themselves.
  */
 
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -25,7 +24,7 @@ const unbuilt = { npm_config_ignore_scripts: 'true' };
 const build = { tool: 'ci.build', command: ['npm', 'run', 'build'], timeMs: 300_000 };
 /** Reads sources alone, and so needs no build. */
 const format = { tool: 'ci.format', command: ['npx', 'oxfmt', '--check', '.'], timeMs: 300_000 };
-/** In this order, the longest first. */
+/** The longest first: they are taken in this order. */
 const looks = [
   {
     tool: 'ci.without-fast',
@@ -85,7 +84,6 @@ function run({ command: [program, ...args], env = {} }, isKept) {
   return new Promise((resolve) => {
     const stdio = isKept ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'];
     const child = spawn(program, args, { cwd: root, env: { ...process.env, ...env }, stdio });
-    if (isKept && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text) => (output += text));
@@ -180,12 +178,13 @@ async function takeStep(step, isKept = false, settled = () => undefined) {
 let built;
 const formatted = takeStep(format, true, () => built);
 built = takeStep(build);
-const look = async () => {
-  await formatted;
-  for (const step of looks) await takeStep(step, true);
+const waiting = [...looks];
+const lane = async (before) => {
+  await before;
+  for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) await takeStep(step, true);
 };
-await built;
-await Promise.all([takeStep(tests), look()]);
+await Promise.all([lane(built), lane(formatted)]);
+await takeStep(tests);
 
 console.log('\n== the ledger of this run');
 northroot(['checkpoint', ledger, '--quiet']);
