@@ -538,6 +538,18 @@ describe('hook install', () => {
     expectError(install('codex'), 2, 'USAGE');
   });
 
+  it.each([
+    [[], false],
+    [['--rate', 'calls.per_min=1'], true],
+    [['--concurrency', '1'], true],
+  ] as const)('says under %j what hooks hold only afterwards', (flags, isTold) => {
+    const timed = makeLedger();
+    grant(timed, 'agent:claude-code', 2, ...flags);
+    const installed = install('claude-code', '--ledger', timed, '--print');
+    expectOk(installed);
+    expect(installed.stderr.includes('rates and concurrency limits')).toBe(isTold);
+  });
+
   it('writes nothing into settings that it cannot read', () => {
     shop.write('odd.json', '{ "a": 1, // mine\n}');
     expectError(install('claude-code', '--ledger', ledger, '--settings', 'odd.json'), 2, 'SETTINGS_INVALID');

@@ -23,6 +23,7 @@ import {
 import { WireDesk } from '../../gate/hook/wire-desk.js';
 import { kindOfPath, readSmallFile, removeFile, rewriteFile } from '../../log/fs/file-system.js';
 import { isStoreUrl, placeUrl } from '../../log/fs/place.js';
+import { grantChain } from '../../rules/bounds/grant.js';
 import { CommandError, usageError } from '../command-error.js';
 import type { Context, ExitStatus, Outcome, Run } from '../context.js';
 import { readStandardInput } from '../hook-client.js';
@@ -289,14 +290,23 @@ async function assertGranted(
   const grant = `northroot grant ${name} --to ${principal} --tool '*' --cap calls=500 --expires 12h`;
   if (await isMissing(ledger)) throw await noLedger(ledger, `northroot init ${name} && ${grant}`);
   const trust = await readTrustPolicy(choice.trust);
-  const isGranted = await viewOf(context, ledger, undefined, choice, trust).inspect(
-    (state) => [...state.links.grants.allowedTo(principal)].length > 0,
-  );
+  const { isGranted, isTimed } = await viewOf(context, ledger, undefined, choice, trust).inspect((state) => {
+    const grants = [...state.links.grants.allowedTo(principal)];
+    const all = grants.flatMap((grant) => grantChain(grant));
+    return {
+      isGranted: grants.length > 0,
+      isTimed: all.some(({ rates, concurrency }) => rates.length > 0 || concurrency !== undefined),
+    };
+  });
   if (!isGranted)
     throw new CommandError(
       'GRANT_NOT_FOUND',
       `${printable(ledger)} grants ${principal} nothing: every call would be denied`,
       { exitStatus: 2, hint: grant },
+    );
+  if (isTimed)
+    context.terminal.say(
+      'warning: a hook does not say when a call begins: calls that the agent makes at the same time can exceed rates and concurrency limits, which verification then shows; caps hold',
     );
 }
 
