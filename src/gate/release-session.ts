@@ -29,7 +29,7 @@ interface Limits {
 }
 
 /** Why it is not known how a call ended. */
-const SESSION_ENDED = 'SESSION_ENDED';
+export const SESSION_ENDED = 'SESSION_ENDED';
 
 /**
  * Ends a session: releases its calls that were allowed, by any process, and not begun; settles as unknown what this gate has begun, and

@@ -10,6 +10,7 @@ import { NorthrootError } from '../../base/error.js';
 import { escapeToolName } from '../../base/value/tool.js';
 import type { AmountsByUnit } from '../../base/value/meter.js';
 import type { CallName, CallOutcome, Gate, GateCall } from '../gate.js';
+import { SESSION_ENDED } from '../release-session.js';
 import { checkMethod, mcpFault, refusalText, toJson, tryDigest } from './shared.js';
 
 export interface HookOptions extends Pick<
@@ -110,7 +111,7 @@ export function guardHooks(gate: Gate, options: HookOptions = {}): GuardHooks {
       await ifKnown(() =>
         // What no end of a turn has released was running.
         name === 'SessionEnd'
-          ? gate.settle(nameOf(session, open), { outcome: 'unknown', errorCode: 'SESSION_ENDED' })
+          ? gate.settle(nameOf(session, open), { outcome: 'unknown', errorCode: SESSION_ENDED })
           : gate.release(nameOf(session, open)),
       );
     return {};
