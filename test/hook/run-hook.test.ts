@@ -309,7 +309,7 @@ describe('other parameters', () => {
     'end the call for %s, which is not run and released',
     async (host) => {
       const denied = await run(host, decisionOf(host), { ...rewrite, ref: 'nth:x/1' });
-      expectDenied(host, denied, 'cannot be given other parameters');
+      expectDenied(host, denied, 'allowed only with other parameters');
       expect(denied.stdout).not.toContain('ALLOW');
       expect(denied.asked).toMatchObject([
         ['decide', {}],
@@ -320,7 +320,7 @@ describe('other parameters', () => {
 
   it('that are no object end it, too', async () => {
     const denied = await run('claude-code', event('PreToolUse'), { ...rewrite, params: 'ls' });
-    expectDenied('claude-code', denied, 'cannot be given other parameters');
+    expectDenied('claude-code', denied, 'allowed only with other parameters');
   });
 });
 

@@ -135,7 +135,7 @@ function verdictOf(profile: HookProfile, decision: DeskDecision, options: HookOp
       return {
         effect: 'deny',
         // The code is that of an allowance, which the agent would take it for.
-        reason: `northroot: allowed with other parameters alone: ${profile.title} cannot be given other parameters`,
+        reason: `northroot: allowed only with other parameters, which ${profile.title} cannot be given`,
       };
     }
     case 'ask':
