@@ -23,6 +23,15 @@ const PIXEL =
 const SOUND = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
 const text = (value) => ({ type: 'text', text: value });
 const sleep = (ms) => new Promise((ok) => setTimeout(ok, ms));
+/** Asks the user of the client. */
+const elicit = ({ sendRequest }, message, properties, required = []) =>
+  sendRequest(
+    {
+      method: 'elicitation/create',
+      params: { message, requestedSchema: { type: 'object', properties, required } },
+    },
+    ElicitResultSchema,
+  );
 function make() {
   const server = new McpServer(
     { name: 'live-v1', version: '1' },
@@ -103,19 +112,11 @@ function make() {
   tool(
     'test_elicitation',
     async ({ message }, extra) => {
-      const result = await extra.sendRequest(
-        {
-          method: 'elicitation/create',
-          params: {
-            message,
-            requestedSchema: {
-              type: 'object',
-              properties: { response: { type: 'string', description: "User's response" } },
-              required: ['response'],
-            },
-          },
-        },
-        ElicitResultSchema,
+      const result = await elicit(
+        extra,
+        message,
+        { response: { type: 'string', description: "User's response" } },
+        ['response'],
       );
       return {
         content: [text(`User response: action=${result.action}, content=${JSON.stringify(result.content)}`)],
@@ -124,72 +125,46 @@ function make() {
     { message: z.string() },
   );
   tool('test_elicitation_sep1034_defaults', async (_, extra) => {
-    const result = await extra.sendRequest(
-      {
-        method: 'elicitation/create',
-        params: {
-          message: 'Please review',
-          requestedSchema: {
-            type: 'object',
-            properties: {
-              name: { type: 'string', default: 'John Doe' },
-              age: { type: 'integer', default: 30 },
-              score: { type: 'number', default: 95.5 },
-              status: { type: 'string', enum: ['active', 'inactive', 'pending'], default: 'active' },
-              verified: { type: 'boolean', default: true },
-            },
-            required: [],
-          },
-        },
-      },
-      ElicitResultSchema,
-    );
+    const result = await elicit(extra, 'Please review', {
+      name: { type: 'string', default: 'John Doe' },
+      age: { type: 'integer', default: 30 },
+      score: { type: 'number', default: 95.5 },
+      status: { type: 'string', enum: ['active', 'inactive', 'pending'], default: 'active' },
+      verified: { type: 'boolean', default: true },
+    });
     return { content: [text(JSON.stringify(result))] };
   });
   tool('test_elicitation_sep1330_enums', async (_, extra) => {
-    const result = await extra.sendRequest(
-      {
-        method: 'elicitation/create',
-        params: {
-          message: 'Please select',
-          requestedSchema: {
-            type: 'object',
-            properties: {
-              untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
-              titledSingle: {
-                type: 'string',
-                oneOf: [
-                  { const: 'value1', title: 'First Option' },
-                  { const: 'value2', title: 'Second Option' },
-                  { const: 'value3', title: 'Third Option' },
-                ],
-              },
-              legacyEnum: {
-                type: 'string',
-                enum: ['opt1', 'opt2', 'opt3'],
-                enumNames: ['Option One', 'Option Two', 'Option Three'],
-              },
-              untitledMulti: {
-                type: 'array',
-                items: { type: 'string', enum: ['option1', 'option2', 'option3'] },
-              },
-              titledMulti: {
-                type: 'array',
-                items: {
-                  anyOf: [
-                    { const: 'value1', title: 'First Choice' },
-                    { const: 'value2', title: 'Second Choice' },
-                    { const: 'value3', title: 'Third Choice' },
-                  ],
-                },
-              },
-            },
-            required: [],
-          },
+    const result = await elicit(extra, 'Please select', {
+      untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
+      titledSingle: {
+        type: 'string',
+        oneOf: [
+          { const: 'value1', title: 'First Option' },
+          { const: 'value2', title: 'Second Option' },
+          { const: 'value3', title: 'Third Option' },
+        ],
+      },
+      legacyEnum: {
+        type: 'string',
+        enum: ['opt1', 'opt2', 'opt3'],
+        enumNames: ['Option One', 'Option Two', 'Option Three'],
+      },
+      untitledMulti: {
+        type: 'array',
+        items: { type: 'string', enum: ['option1', 'option2', 'option3'] },
+      },
+      titledMulti: {
+        type: 'array',
+        items: {
+          anyOf: [
+            { const: 'value1', title: 'First Choice' },
+            { const: 'value2', title: 'Second Choice' },
+            { const: 'value3', title: 'Third Choice' },
+          ],
         },
       },
-      ElicitResultSchema,
-    );
+    });
     return { content: [text(JSON.stringify(result))] };
   });
   tool('test_reconnection', async (_, extra) => {
